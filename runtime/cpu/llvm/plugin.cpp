@@ -1,0 +1,226 @@
+#define FRIT_LLVM_BUILD
+#include "runtime/cpu/llvm/plugin.h"
+
+#include <llvm-c/Core.h>
+#include <llvm/ADT/SmallString.h>
+#include <llvm/AsmParser/Parser.h>
+#include <llvm/IR/DiagnosticHandler.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Pass.h>
+#include <llvm/Support/ErrorHandling.h>
+#include <llvm/Support/SourceMgr.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Target/TargetOptions.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+namespace {
+
+constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
+
+/// What stops LLVM for good elsewhere ("cannot select") is a refusal of one text here.
+struct FatalLlvmError {
+  std::string message;
+};
+thread_local bool compiling = false;
+
+void on_fatal_error(void*, const char* reason, bool) {
+  if (compiling) throw FatalLlvmError{reason};
+}
+
+void initialize_once() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser();
+    llvm::install_fatal_error_handler(on_fatal_error);
+  });
+}
+
+/// Collects the errors, and what the register allocator and the frame layout remark.
+class Listener final : public llvm::DiagnosticHandler {
+ public:
+  bool handleDiagnostics(const llvm::DiagnosticInfo& info) override {
+    if (const auto* remark = llvm::dyn_cast<llvm::DiagnosticInfoOptimizationBase>(&info)) {
+      note(*remark);
+    } else if (info.getSeverity() == llvm::DS_Error) {
+      llvm::raw_string_ostream stream(errors);
+      llvm::DiagnosticPrinterRawOStream printer(stream);
+      info.print(printer);
+      stream << "\n";
+    }
+    return true;
+  }
+  bool isAnalysisRemarkEnabled(llvm::StringRef pass) const override { return pass == "prologepilog"; }
+  bool isMissedOptRemarkEnabled(llvm::StringRef pass) const override { return pass == "regalloc"; }
+  bool isPassedOptRemarkEnabled(llvm::StringRef) const override { return false; }
+  bool isAnyRemarkEnabled() const override { return true; }
+
+  std::string errors, remarks;
+  int64_t spills = 0, reloads = 0, stack_bytes = 0;
+  double loop_cost = 0;
+
+ private:
+  void note(const llvm::DiagnosticInfoOptimizationBase& remark) {
+    const bool in_loop = remark.getRemarkName() == "LoopSpillReloadCopies";
+    double cost = 0;
+    for (const auto& argument : remark.getArgs()) {
+      const double value = std::strtod(argument.Val.c_str(), nullptr);
+      // Copies between registers are not counted: good kernels report those too.
+      if (argument.Key == "TotalSpillsCost" || argument.Key == "TotalReloadsCost" ||
+          argument.Key == "TotalFoldedSpillsCost" || argument.Key == "TotalFoldedReloadsCost") {
+        cost += value;
+      }
+      if (in_loop) continue;  // the function's own remark counts everything once more
+      if (argument.Key == "NumSpills" || argument.Key == "NumFoldedSpills") spills += static_cast<int64_t>(value);
+      if (argument.Key == "NumReloads" || argument.Key == "NumFoldedReloads") reloads += static_cast<int64_t>(value);
+      if (argument.Key == "NumStackBytes") stack_bytes = static_cast<int64_t>(value);
+    }
+    if (in_loop) loop_cost = std::max(loop_cost, cost);
+    remarks += remark.getPassName().str() + ": " + remark.getMsg() + "\n";
+  }
+};
+
+/// Lowering owns the addresses. Loop strength reduction undoes them (spills, half the speed), and there is no option
+/// for it that is not global to the process.
+class PassManager final : public llvm::legacy::PassManager {
+ public:
+  void add(llvm::Pass* pass) override {
+    if (pass->getPassName() == "Loop Strength Reduction") {
+      delete pass;
+      return;
+    }
+    llvm::legacy::PassManager::add(pass);
+  }
+};
+
+std::unique_ptr<llvm::TargetMachine> make_machine(const FritLlvmRequest& request, std::string& error) {
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(kTriple, error);
+  if (target == nullptr) return nullptr;
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // contraction is written as fma by lowering, or not at all
+  const auto level = static_cast<llvm::CodeGenOptLevel>(request.opt_level);
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      kTriple, request.cpu, request.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, level));
+}
+
+std::unique_ptr<llvm::Module> parse(const FritLlvmRequest& request, const llvm::TargetMachine& machine,
+                                    llvm::LLVMContext& context, std::string& error) {
+  const std::string layout = machine.createDataLayout().getStringRepresentation();
+  llvm::SMDiagnostic diagnostic;
+  auto module = llvm::parseAssembly(llvm::MemoryBufferRef({request.text, request.text_size}, "kernel.ll"), diagnostic,
+                                    context, nullptr, [&](llvm::StringRef, llvm::StringRef) { return layout; });
+  llvm::raw_string_ostream stream(error);
+  if (!module) {
+    diagnostic.print("", stream, false, false);
+    return nullptr;
+  }
+  module->setTargetTriple(kTriple);
+  if (llvm::verifyModule(*module, &stream)) return nullptr;
+  for (llvm::Function& function : *module) {
+    if (function.isDeclaration()) continue;
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+    if (function.getName() == request.symbol) continue;
+    stream << "the text defines " << function.getName() << "; it may define " << request.symbol << " only";
+    return nullptr;
+  }
+  const llvm::Function* kernel = module->getFunction(request.symbol);
+  if (kernel == nullptr || kernel->isDeclaration()) {
+    stream << "the text does not define " << request.symbol;
+    return nullptr;
+  }
+  return module;
+}
+
+char* copy_text(const std::string& text) {
+  char* copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (copy != nullptr) std::memcpy(copy, text.c_str(), text.size() + 1);
+  return copy;
+}
+
+/// The object, or empty with `error` set.
+llvm::SmallString<0> generate(const FritLlvmRequest& request, FritLlvmResult& result, std::string& error) {
+  llvm::LLVMContext context;
+  auto owned = std::make_unique<Listener>();
+  Listener* listener = owned.get();
+  context.setDiagnosticHandler(std::move(owned));
+  llvm::SmallString<0> object;
+  const auto machine = make_machine(request, error);
+  if (!machine) return object;
+  const auto module = parse(request, *machine, context, error);
+  if (!module) return object;
+  llvm::raw_svector_ostream stream(object);
+  PassManager passes;
+  if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile)) {
+    error = "this LLVM writes no objects for " + std::string(kTriple);
+    return object;
+  }
+  passes.run(*module);
+  error = listener->errors;
+  result.remarks = copy_text(listener->remarks);
+  result.spills = listener->spills;
+  result.reloads = listener->reloads;
+  result.stack_bytes = listener->stack_bytes;
+  result.loop_cost = listener->loop_cost;
+  return object;
+}
+
+}  // namespace
+
+uint32_t frit_llvm_abi() { return kFritLlvmAbi; }
+
+const char* frit_llvm_version() {
+  static const std::string version = [] {
+    unsigned major = 0, minor = 0, patch = 0;
+    LLVMGetVersion(&major, &minor, &patch);
+    return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
+  }();
+  return version.c_str();
+}
+
+int frit_llvm_compile(const FritLlvmRequest* request, FritLlvmResult* result) {
+  *result = {};
+  initialize_once();
+  std::string error;
+  compiling = true;
+  try {
+    const llvm::SmallString<0> object = generate(*request, *result, error);
+    if (error.empty()) {
+      result->object = static_cast<uint8_t*>(std::malloc(object.size()));
+      if (result->object == nullptr)
+        error = "out of memory";
+      else
+        std::memcpy(result->object, object.data(), object.size());
+      result->object_size = object.size();
+    }
+  } catch (const FatalLlvmError& fatal) {
+    error = fatal.message;
+  } catch (const std::exception& other) {
+    error = other.what();
+  }
+  compiling = false;
+  if (error.empty()) return 0;
+  result->error = copy_text(error);
+  return 1;
+}
+
+void frit_llvm_release(FritLlvmResult* result) {
+  std::free(result->object);
+  std::free(result->error);
+  std::free(result->remarks);
+  *result = {};
+}
