@@ -154,7 +154,7 @@ std::string write_graph(pbf_reader in, const Survey& s, const SeedOptions& optio
   pbf_writer graph(text);
   // Where weights stay, so do the initializers: an inner graph may use them.
   const auto keeps = [&](const std::string& name) { return options.keep_weights || s.used.count(name) != 0; };
-  const auto copy = [&](const data_view& view) { graph.add_message(in.tag(), view); };
+
   while (in.next()) {
     if (in.wire_type() != protozero::pbf_wire_type::length_delimited) {
       in.skip();  // the graph has no field of another kind
@@ -167,15 +167,15 @@ std::string write_graph(pbf_reader in, const Survey& s, const SeedOptions& optio
       if (s.replaced.count(node.output)) {
         write_weight(graph, node.output, s.initializers.at(node.inputs[0]).int64s);
       } else {
-        copy(view);
+        graph.add_message(tag, view);
       }
     } else if (tag == kInitializer) {
-      if (keeps(read_tensor(pbf_reader(view)).name)) copy(view);
+      if (keeps(read_tensor(pbf_reader(view)).name)) graph.add_message(tag, view);
     } else if (tag == kInput) {
       const std::string name = value_name(pbf_reader(view));
-      if (keeps(name) && !s.initializers.count(name)) copy(view);
+      if (keeps(name) && !s.initializers.count(name)) graph.add_message(tag, view);
     } else if (tag != kOutput || options.outputs.empty()) {
-      copy(view);
+      graph.add_message(tag, view);
     }
   }
   for (const std::string& name : options.outputs) write_output(graph, name);
