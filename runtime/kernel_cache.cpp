@@ -1,7 +1,6 @@
 #include "runtime/kernel_cache.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,6 +15,7 @@
 
 #include "runtime/cpu/image.h"
 #include "runtime/cpu/llvm_compiler.h"
+#include "runtime/fork_guard.h"
 #include "runtime/workers.h"
 #include "support/error.h"
 
@@ -138,54 +138,6 @@ struct KernelCache::State {
   uint64_t kept_bytes = 0;
 };
 
-namespace {
-
-/// A child of fork has none of the threads that were compiling: their flights are dropped there, and the locks are
-/// held across the fork so that no map is copied half written.
-class ForkGuard {
- public:
-  static ForkGuard& instance() {
-    static ForkGuard* guard = new ForkGuard;  // never destroyed: caches may outlive static objects
-    return *guard;
-  }
-
-  struct Member {
-    std::mutex* mutex;
-    void (*forget)(void*);
-    void* state;
-    bool operator<(const Member& other) const { return state < other.state; }
-  };
-  void add(const Member& member) {
-    const std::scoped_lock lock(mutex_);
-    members_.insert(member);
-  }
-  void remove(const Member& member) {
-    const std::scoped_lock lock(mutex_);
-    members_.erase(member);
-  }
-
- private:
-  ForkGuard() {
-    pthread_atfork([] { instance().lock(); }, [] { instance().unlock(false); }, [] { instance().unlock(true); });
-  }
-  void lock() {
-    mutex_.lock();
-    for (const Member& member : members_) member.mutex->lock();
-  }
-  void unlock(bool is_child) {
-    for (const Member& member : members_) {
-      if (is_child) member.forget(member.state);
-      member.mutex->unlock();
-    }
-    mutex_.unlock();
-  }
-
-  std::mutex mutex_;
-  std::set<Member> members_;
-};
-
-}  // namespace
-
 KernelRef KernelCache::State::obtain(const Digest& key, const std::string& name, const KernelSource* source) {
   std::unique_lock lock(mutex);
   while (true) {
@@ -276,11 +228,12 @@ KernelCacheOptions KernelCacheOptions::from_environment() {
 }
 
 KernelCache::KernelCache(KernelCacheOptions options) : state_(std::make_unique<State>(std::move(options))) {
-  ForkGuard::instance().add(
-      {&state_->mutex, [](void* state) { static_cast<State*>(state)->flights.clear(); }, state_.get()});
+  // The threads that compile are not in a child of fork.
+  const auto forget = [](void* state) { static_cast<State*>(state)->flights.clear(); };
+  ForkGuard::instance().add({.state = state_.get(), .mutex = &state_->mutex, .forget = forget});
 }
 
-KernelCache::~KernelCache() { ForkGuard::instance().remove({nullptr, nullptr, state_.get()}); }
+KernelCache::~KernelCache() { ForkGuard::instance().remove(state_.get()); }
 
 KernelCache& KernelCache::shared() {
   static KernelCache cache;

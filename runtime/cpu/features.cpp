@@ -18,10 +18,10 @@ struct Level {
 };
 
 #define FRIT_SSE2 "+64bit,+cx8,+cmov,+fxsr,+mmx,+sse,+sse2"
-#define FRIT_AVX2                                                                                         \
-  FRIT_SSE2                                                                                               \
-      ",+sse3,+ssse3,+sse4.1,+sse4.2,+popcnt,+cx16,+sahf,+crc32,+xsave,+avx,+avx2,+fma,+f16c,+bmi,+bmi2," \
-      "+lzcnt,+movbe"
+#define FRIT_AVX2                                                                                     \
+  FRIT_SSE2                                                                                           \
+  ",+sse3,+ssse3,+sse4.1,+sse4.2,+popcnt,+cx16,+sahf,+crc32,+xsave,+avx,+avx2,+fma,+f16c,+bmi,+bmi2," \
+  "+lzcnt,+movbe"
 #define FRIT_AVX512 FRIT_AVX2 ",+avx512f,+avx512cd,+avx512dq,+avx512bw,+avx512vl,+evex512,-prefer-256-bit"
 
 constexpr Level kLevels[] = {
