@@ -1,7 +1,18 @@
 #include "runtime/kernel_cache.h"
 
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <barrier>
+#include <fstream>
+#include <random>
+#include <set>
+#include <thread>
+
 #include "runtime_fixture.h"
 #include "support/error.h"
+
+extern char** environ;
 
 namespace frit::runtime {
 namespace {
@@ -75,6 +86,209 @@ define void @frit_kernel(ptr %buffers, ptr %dims, i64 %begin, i64 %end, ptr %scr
     EXPECT_NE(std::string(error.what()).find("undefined symbol expf"), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("expo"), std::string::npos) << error.what();
   }
+}
+
+TEST(KernelCache, KeysHoldAllThatChangesTheCode) {  // B115, B117
+  const TemporaryFolder folder;
+  const KernelCacheOptions base = options_in(folder.path());
+  const auto key_with = [&](auto change) {
+    KernelCacheOptions options = base;
+    options.compiler = "1";
+    KernelSource source = add_constant(1);
+    change(options, source);
+    return KernelCache(options).key_of(source);
+  };
+  const Digest plain = key_with([](auto&, auto&) {});
+  EXPECT_EQ(plain, key_with([](auto&, auto& source) { source.name = "another"; }));
+  std::set<Digest> keys = {plain};
+  const auto expect_new = [&](const char* what, auto change) {
+    EXPECT_TRUE(keys.insert(key_with(change)).second) << what;
+  };
+  expect_new("compiler", [](auto& options, auto&) { options.compiler = "2"; });
+  expect_new("loader", [](auto& options, auto&) { options.loader_format = "image-0"; });
+  if (base.cpu.level != CpuLevel::Sse2) expect_new("cpu", [](auto& options, auto&) { options.cpu = {CpuLevel::Sse2}; });
+  expect_new("text", [](auto&, auto& source) { source.text += " "; });
+  expect_new("order", [](auto&, auto& source) { source.text = "fsub x, y"; });
+  expect_new("order", [](auto&, auto& source) { source.text = "fsub y, x"; });
+  expect_new("target", [](auto&, auto& source) { source.target = "other"; });
+  expect_new("edge", [](auto&, auto& source) { source = {.name = "", .target = "ot", .text = "her" + source.text}; });
+}
+
+TEST(KernelCache, AnotherCompilerIsAMissWithoutAnError) {  // B117
+  const TemporaryFolder folder;
+  const auto compiles_with = [&](const char* compiler, const char* loader) {
+    KernelCacheOptions options = options_in(folder.path());
+    options.compiler = compiler;
+    options.loader_format = loader;
+    KernelCache cache(options);
+    EXPECT_EQ(run_one(*cache.get(add_constant(3)), 1), 4);
+    return cache.counters().compiles.load();
+  };
+  EXPECT_EQ(compiles_with("1", "1"), 1);
+  EXPECT_EQ(compiles_with("1", "1"), 0);
+  EXPECT_EQ(compiles_with("2", "1"), 1);
+  EXPECT_EQ(compiles_with("2", "2"), 1);
+  EXPECT_EQ(compiles_with("1", "1"), 0);
+}
+
+TEST(KernelCache, DamagedObjectsAreRebuiltAndNeverRun) {  // B124
+  const TemporaryFolder folder;
+  const KernelSource source = add_constant(5);
+  const std::string path = folder / ("object/" + KernelCache(options_in(folder.path())).key_of(source).hex());
+  std::mt19937 random(7);
+  std::string good;
+  for (int round = 0; round < 40; ++round) {
+    KernelCache cache(options_in(folder.path()));
+    EXPECT_EQ(run_one(*cache.get(source), 1), 6);
+    EXPECT_EQ(cache.counters().compiles, 1) << round;
+    EXPECT_EQ(KernelCache(options_in(folder.path())).get(source)->image().size(), cache.get(source)->image().size());
+    std::ifstream in(path, std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(in)), {});
+    ASSERT_GT(bytes.size(), 64);
+    if (round == 0) good = bytes;
+    EXPECT_EQ(bytes, good) << "the same entry each time";  // B121
+    const size_t bit = random() % (bytes.size() * 8);
+    if (round % 4 == 0)
+      bytes.resize(random() % bytes.size());
+    else
+      bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+  }
+}
+
+TEST(KernelCache, WorksWithoutADisk) {  // B125, B123, B128
+  const TemporaryFolder folder;
+  KernelCacheOptions none = options_in(""), zero = options_in(folder / "zero");
+  zero.disk.limit_bytes = 0;
+  for (const KernelCacheOptions& options : {none, zero, options_in("/proc/frit")}) {
+    KernelCache cache(options);
+    for (int round = 0; round < 3; ++round) EXPECT_EQ(run_one(*cache.get(add_constant(2)), 1), 3);
+    EXPECT_EQ(cache.counters().compiles, 1);
+    EXPECT_THROW(cache.get({.name = "broken", .target = "cpu", .text = "?"}), CompilerError);
+  }
+  KernelCache cache(options_in(folder / "gone"));
+  std::filesystem::remove_all(folder / "gone");  // publishing fails from here on
+  EXPECT_EQ(run_one(*cache.get(add_constant(2)), 1), 3);
+}
+
+TEST(KernelCache, OddNames) {  // B141, B142
+  const TemporaryFolder folder;
+  for (const char* name : {"a b", "a'b", "a\"b", "a;b", "\xc3\xa4", "a$(id)b", "x-g", "x -O0", "-DFOO"}) {
+    for (const uint64_t compiles : {1, 0}) {
+      KernelCache cache(options_in(folder / name));
+      EXPECT_EQ(run_one(*cache.get(add_constant(1, name + std::string(300, 'n'))), 1), 2);
+      EXPECT_EQ(cache.counters().compiles, compiles) << name;
+    }
+  }
+}
+
+TEST(KernelCache, MemoryIsBoundedAndKernelsInUseSurvive) {  // B127
+  const TemporaryFolder folder;
+  KernelCacheOptions options = options_in(folder.path());
+  options.memory_limit_bytes = 10 * 5000;
+  KernelCache cache(options);
+  const KernelRef held = cache.get(add_constant(0.5));
+  for (int n = 0; n < 50; ++n) {
+    EXPECT_EQ(run_one(*cache.get(add_constant(n)), 1), 1 + static_cast<float>(n));
+    EXPECT_LE(cache.memory_bytes(), options.memory_limit_bytes);
+  }
+  EXPECT_GT(cache.counters().evicted, 30);
+  EXPECT_EQ(run_one(*held, 1), 1.5f);
+  EXPECT_EQ(run_one(*cache.get(add_constant(0.5)), 1), 1.5f);
+  EXPECT_EQ(cache.counters().compiles, 51);  // evicted from memory, not from disk
+}
+
+TEST(KernelCache, OneCompilePerKeyFromManyThreads) {  // B160
+  constexpr int kThreads = 16, kKernels = 200;
+  const TemporaryFolder folder;
+  KernelCache cache(options_in(folder.path()));
+  std::vector<KernelSource> sources;
+  for (int k = 0; k < kKernels; ++k) sources.push_back(add_constant(k, fmt::format("add_{}", k)));
+  std::barrier start(kThreads);
+  std::vector<std::jthread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&] {
+      for (int k = 0; k < kKernels; ++k) {
+        if (k % 50 == 0) start.arrive_and_wait();
+        EXPECT_EQ(run_one(*cache.get(sources[static_cast<size_t>(k)]), 1), 1 + static_cast<float>(k));
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(cache.counters().compiles, kKernels);
+  EXPECT_EQ(cache.disk().list().size(), kKernels);
+}
+
+TEST(KernelCache, ManyAtOnceInOrder) {
+  const TemporaryFolder folder;
+  KernelCache cache(options_in(folder.path()));
+  std::vector<KernelSource> sources;
+  for (int k = 0; k < 40; ++k) sources.push_back(add_constant(k % 25));
+  cache.get(sources[3]);
+  const std::vector<KernelRef> kernels = cache.get_all(sources);
+  for (size_t k = 0; k < sources.size(); ++k) EXPECT_EQ(run_one(*kernels[k], 1), 1 + static_cast<float>(k % 25));
+  EXPECT_EQ(cache.counters().compiles, 25);
+  EXPECT_EQ(kernels[30], kernels[5]);
+  sources[7].text = "broken";
+  EXPECT_THROW(cache.get_all(sources), CompilerError);
+}
+
+TEST(KernelCache, SpillsAreReported) {
+  std::string text =
+      "declare <8 x double> @llvm.fma.v8f64(<8 x double>, <8 x double>, <8 x double>)\n"
+      "define void @frit_kernel(ptr %x, ptr %y, i64 %begin, i64 %end, ptr %s) {\nentry:\n  br label %loop\n"
+      "loop:\n  %i = phi i64 [0, %entry], [%i2, %loop]\n";
+  constexpr int kSums = 60;  // more than any register file holds
+  for (int k = 0; k < kSums; ++k) {
+    text += fmt::format("  %s{0} = phi <8 x double> [zeroinitializer, %entry], [%t{0}, %loop]\n", k);
+  }
+  text += "  %p = getelementptr <8 x double>, ptr %x, i64 %i\n  %a = load <8 x double>, ptr %p, align 8\n";
+  for (int k = 0; k < kSums; ++k) {
+    text += fmt::format("  %t{0} = fadd <8 x double> %s{0}, %a\n", k);
+  }
+  text += "  %i2 = add i64 %i, 1\n  %z = icmp slt i64 %i2, %end\n  br i1 %z, label %loop, label %done\ndone:\n";
+  for (int k = 0; k < kSums; ++k) {
+    text += fmt::format(
+        "  %q{0} = getelementptr <8 x double>, ptr %y, i64 {0}\n  store <8 x double> %t{0}, ptr %q{0}, align 8\n", k);
+  }
+  text += "  ret void\n}\n";
+  const TemporaryFolder folder;
+  for (int round = 0; round < 2; ++round) {  // compiled, then from disk
+    KernelCache cache(options_in(folder.path()));
+    const CodeReport bad = cache.get({.name = "many", .target = "cpu", .text = text})->report();
+    EXPECT_TRUE(bad.spills_in_inner_loop()) << bad.loop_cost << "\n" << bad.remarks;
+    EXPECT_GT(bad.spills, 10) << bad.remarks;
+    EXPECT_GT(bad.stack_bytes, 64 * 10);
+    EXPECT_EQ(cache.get_by_key(cache.key_of({.name = "", .target = "cpu", .text = text}), "")->report().remarks,
+              bad.remarks);
+    const CodeReport good = cache.get(add_constant(1))->report();
+    EXPECT_EQ(good.spills + good.reloads, 0) << good.remarks;
+    EXPECT_FALSE(good.spills_in_inner_loop());
+  }
+}
+
+// Run in a process of its own by the test below.
+TEST(KernelCache, DISABLED_WarmProcess) {
+  KernelCache& cache = KernelCache::shared();
+  EXPECT_EQ(run_one(*cache.get(add_constant(8)), 1), 9);
+  EXPECT_EQ(cache.counters().compiles, 0);
+  EXPECT_FALSE(llvm_loaded());
+}
+
+TEST(KernelCache, WarmProcessNeverOpensLlvm) {  // B120
+  const TemporaryFolder folder;
+  KernelCache cache(options_in(folder.path()));
+  cache.get(add_constant(8));
+  const ScopedVariable own("FRIT_CACHE_DIR", folder.path().c_str()), plugin("FRIT_LLVM_PLUGIN", "/nowhere");
+  std::string program = "/proc/self/exe", filter = "--gtest_filter=KernelCache.DISABLED_WarmProcess",
+              all = "--gtest_also_run_disabled_tests";
+  program = std::filesystem::read_symlink(program).string();
+  char* arguments[] = {program.data(), filter.data(), all.data(), nullptr};
+  pid_t child = 0;
+  ASSERT_EQ(posix_spawn(&child, program.c_str(), nullptr, nullptr, arguments, environ), 0);
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace
