@@ -168,8 +168,8 @@ class Flattener {
       if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF) continue;
       const std::string name = reader_.name_at(symbol_names_, symbol.st_name);
       reader_.check(name == wanted && !entry, fmt::format("unexpected function {}", name));
-      reader_.check((sections_.at(symbol.st_shndx).sh_flags & SHF_EXECINSTR) != 0, "the kernel is not code");
       entry = static_cast<size_t>(resolve(symbol));
+      reader_.check((sections_[symbol.st_shndx].sh_flags & SHF_EXECINSTR) != 0, "the kernel is not code");
     }
     reader_.check(entry.has_value() && *entry < image_.bytes.size(), fmt::format("no function {}", wanted));
     return *entry;
