@@ -271,25 +271,42 @@ void Builder::store(Value pointer, Value value, int alignment) {
   emit(Code::Store, type(value), {pointer, value}, static_cast<uint64_t>(element_alignment(type(value), alignment)));
 }
 
+// One lane under a mask is a branch: vector instructions of one lane do not exist in the IR.
+Value Builder::load_if(Value pointer, Value mask, Value otherwise, int alignment) {
+  begin_if(mask);
+  begin_else({load(type(otherwise), pointer, alignment)});
+  return end_if({otherwise})[0];
+}
+
+void Builder::store_if(Value pointer, Value mask, Value value, int alignment) {
+  begin_if(mask);
+  store(pointer, value, alignment);
+  end_if();
+}
+
 Value Builder::masked_load(Value pointer, Value mask, Value passthrough, int alignment) {
   const Type t = type(passthrough);
+  if (!t.is_vector()) return load_if(pointer, mask, passthrough, alignment);
   return emit(Code::MaskedLoad, t, {pointer, mask, passthrough},
               static_cast<uint64_t>(element_alignment(t, alignment)));
 }
 
 void Builder::masked_store(Value pointer, Value mask, Value value, int alignment) {
   const Type t = type(value);
+  if (!t.is_vector()) return store_if(pointer, mask, value, alignment);
   emit(Code::MaskedStore, t, {pointer, mask, value}, static_cast<uint64_t>(element_alignment(t, alignment)));
 }
 
 Value Builder::gather(Value base, Value byte_offsets, Value mask, Value passthrough, int alignment) {
   const Type t = type(passthrough);
+  if (!t.is_vector()) return load_if(ptr_add(base, byte_offsets), mask, passthrough, alignment);
   return emit(Code::Gather, t, {base, byte_offsets, mask, passthrough},
               static_cast<uint64_t>(element_alignment(t, alignment)));
 }
 
 void Builder::scatter(Value base, Value byte_offsets, Value mask, Value value, int alignment) {
   const Type t = type(value);
+  if (!t.is_vector()) return store_if(ptr_add(base, byte_offsets), mask, value, alignment);
   emit(Code::Scatter, t, {base, byte_offsets, mask, value}, static_cast<uint64_t>(element_alignment(t, alignment)));
 }
 

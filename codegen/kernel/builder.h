@@ -79,7 +79,7 @@ class Builder {
     return shuffle(a, b, std::span(mask.begin(), mask.size()));
   }
 
-  // Memory. An alignment of 0 is that of one element.
+  // Memory. An alignment of 0 is that of one element. Under a mask of one lane an access becomes an if.
   Value ptr_add(Value pointer, Value bytes);
   Value ptr_add(Value pointer, int64_t bytes) { return ptr_add(pointer, i64(bytes)); }
   Value load(Type type, Value pointer, int alignment = 0);
@@ -157,6 +157,8 @@ class Builder {
   std::vector<Value> add_results(uint32_t instruction, std::span<const Value> like);
   uint32_t new_region();
   void yield(std::span<const Value> values);
+  Value load_if(Value pointer, Value mask, Value otherwise, int alignment);
+  void store_if(Value pointer, Value mask, Value value, int alignment);
   Region& current();
   int element_alignment(Type type, int alignment) const;
 

@@ -7,6 +7,8 @@
 namespace frit::kernel {
 namespace {
 
+bool is_half(DType dtype) { return dtype == DType::F16 || dtype == DType::BF16; }
+
 // What an operation demands of the dtype of its (first) operand.
 bool takes(Op op, DType dtype) {
   const bool real = dtype == DType::F32 || dtype == DType::F64, whole = is_integer(dtype), flag = dtype == DType::Bool;
@@ -153,7 +155,12 @@ class Verifier {
     }
     expect(!a.is_pointer && takes(i.op, a.dtype), i, "not an operation of " + to_string(a));
     for (const Value w : v) expect(type(w) == a, i, "operands differ in type");
-    if (i.op == Op::Cast) return expect(i.type.lanes == a.lanes && !i.type.is_pointer, i, "widths differ");
+    if (i.op == Op::Cast) {
+      // A half converts with f32 only: by f64 it would be rounded twice, and no hardware has the others.
+      expect(!is_half(a.dtype) || i.type.dtype == DType::F32, i, "a 16-bit float converts to f32 only");
+      expect(!is_half(i.type.dtype) || a.dtype == DType::F32, i, "a 16-bit float comes from f32 only");
+      return expect(i.type.lanes == a.lanes && !i.type.is_pointer, i, "widths differ");
+    }
     if (i.op == Op::BitCast) {
       return expect(i.type.lanes == a.lanes && bit_width(i.type.dtype) == bit_width(a.dtype) && !i.type.is_pointer &&
                         i.type.dtype != DType::Bool,
@@ -171,6 +178,7 @@ class Verifier {
     if (v.size() != count) return expect(false, i, "wrong number of operands");
     expect(type(v[0]).is_pointer, i, "address is no pointer");
     expect(i.type.dtype != DType::Bool && !i.type.is_pointer, i, "only numbers are in memory; a bool is stored as u8");
+    if (masked) expect(i.type.is_vector(), i, "one lane under a mask is an if");
     if (indexed) expect(type(v[1]) == vector_of(DType::I64, i.type.lanes), i, "offsets are no i64 of this width");
     if (masked) expect(type(v[count - 2]) == i.type.with_dtype(DType::Bool), i, "mask is no bool of this width");
     if (count > 1) expect(type(v[count - 1]) == i.type, i, "value differs in type");
