@@ -25,11 +25,12 @@ using KernelFn = void (*)(void* const* buffers, const int64_t* dims, int64_t beg
 /// What the register allocator said about a kernel: a spilling schedule is refused by this, untimed.
 struct CodeReport {
   int64_t spills = 0, reloads = 0;  // in the whole function
-  double loop_cost = 0;             // worst loop: spill and reload cost weighted by frequency; > 1000 is an inner loop
+  int64_t inner_loop_spills = 0;    // spills and reloads in the worst innermost loop, per iteration
+  double loop_cost = 0;             // spills and reloads of the worst loop nest, weighted by guessed frequency
   int64_t stack_bytes = 0;          // of the frame
   std::string remarks;              // one line per remark
 
-  bool spills_in_inner_loop() const { return loop_cost > 500; }
+  bool spills_in_inner_loop() const { return inner_loop_spills > 0; }
 };
 
 class ExecutableMemory;

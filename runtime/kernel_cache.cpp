@@ -23,13 +23,13 @@ namespace frit::runtime {
 namespace {
 
 constexpr std::string_view kObjectKind = "object";
-constexpr const char* kLoaderFormat = "image-1";  // changes with ObjectHead or the flattening
+constexpr const char* kLoaderFormat = "image-2";  // changes with ObjectHead or the flattening
 constexpr uint64_t kKernelOverhead = 4096;        // a page and its bookkeeping
 
 /// One "object" entry: this head, the key's fields, the remarks, the image.
 struct ObjectHead {
   uint64_t entry = 0, fields_bytes = 0, remarks_bytes = 0, image_bytes = 0;
-  int64_t spills = 0, reloads = 0, stack_bytes = 0;
+  int64_t spills = 0, reloads = 0, inner_loop_spills = 0, stack_bytes = 0;
   double loop_cost = 0;
 };
 
@@ -40,6 +40,7 @@ std::string pack_object(const Image& image, const CodeReport& report, std::strin
                         .image_bytes = image.bytes.size(),
                         .spills = report.spills,
                         .reloads = report.reloads,
+                        .inner_loop_spills = report.inner_loop_spills,
                         .stack_bytes = report.stack_bytes,
                         .loop_cost = report.loop_cost};
   std::string bytes(reinterpret_cast<const char*>(&head), sizeof head);
@@ -67,6 +68,7 @@ KernelRef unpack_object(const std::string& name, const Digest& key, std::string_
   if (head.entry >= head.image_bytes) return nullptr;
   CodeReport report{.spills = head.spills,
                     .reloads = head.reloads,
+                    .inner_loop_spills = head.inner_loop_spills,
                     .loop_cost = head.loop_cost,
                     .stack_bytes = head.stack_bytes,
                     .remarks = std::string(bytes.substr(0, head.remarks_bytes))};

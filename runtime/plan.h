@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -91,5 +92,12 @@ Plan parse_plan(std::string_view text);
 /// written, storages alive at once are disjoint, constants and inputs that are not donated stay as they are, every
 /// output is written, dependent launches have a barrier between them. Empty when the plan is right.
 std::vector<Finding> verify_plan(const Plan& plan);
+
+class DiskCache;
+
+/// Entries of kind "plan". What is read is parsed and verified like any text from outside; a plan with a finding is a
+/// miss.
+bool store_plan(DiskCache& disk, const Digest& key, const Plan& plan);
+std::optional<Plan> load_plan(DiskCache& disk, const Digest& key);
 
 }  // namespace frit::runtime

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "runtime/disk_cache.h"
 #include "runtime/plan.h"
 
 namespace frit::runtime {
@@ -220,6 +221,22 @@ Plan parse_plan(std::string_view text) {
     }
   }
   return plan;
+}
+
+bool store_plan(DiskCache& disk, const Digest& key, const Plan& plan) {
+  return disk.put("plan", key, print_plan(plan));
+}
+
+std::optional<Plan> load_plan(DiskCache& disk, const Digest& key) {
+  const std::optional<std::string> text = disk.get("plan", key);
+  if (!text) return std::nullopt;
+  try {
+    Plan plan = parse_plan(*text);
+    if (verify_plan(plan).empty()) return plan;
+  } catch (const InputError&) {
+    // written by a build with another form of plans
+  }
+  return std::nullopt;
 }
 
 }  // namespace frit::runtime

@@ -26,8 +26,8 @@ struct Level {
 
 constexpr Level kLevels[] = {
     {CpuLevel::Sse2, "sse2", "x86-64", FRIT_SSE2, 16},
-    {CpuLevel::Avx2, "avx2", "x86-64", FRIT_AVX2, 32},
-    {CpuLevel::Avx512, "avx512", "x86-64", FRIT_AVX512, 64},
+    {CpuLevel::Avx2, "avx2", "x86-64-v3", FRIT_AVX2, 32},
+    {CpuLevel::Avx512, "avx512", "x86-64-v4", FRIT_AVX512, 64},
 };
 
 const Level& row_of(CpuLevel level) { return kLevels[static_cast<int>(level)]; }

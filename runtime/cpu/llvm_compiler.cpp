@@ -163,6 +163,7 @@ LlvmObject compile_llvm(const KernelSource& source, const CpuTarget& cpu) {
     object.object.assign(reinterpret_cast<const char*>(result.object), result.object_size);
   object.report = {.spills = result.spills,
                    .reloads = result.reloads,
+                   .inner_loop_spills = result.inner_loop_spills,
                    .loop_cost = result.loop_cost,
                    .stack_bytes = result.stack_bytes,
                    .remarks = result.remarks == nullptr ? "" : result.remarks};

@@ -258,6 +258,7 @@ TEST(KernelCache, SpillsAreReported) {
     const CodeReport bad = cache.get({.name = "many", .target = "cpu", .text = text})->report();
     EXPECT_TRUE(bad.spills_in_inner_loop()) << bad.loop_cost << "\n" << bad.remarks;
     EXPECT_GT(bad.spills, 10) << bad.remarks;
+    EXPECT_GT(bad.inner_loop_spills, 20) << bad.remarks;
     EXPECT_GT(bad.stack_bytes, 64 * 10);
     EXPECT_EQ(cache.get_by_key(cache.key_of({.name = "", .target = "cpu", .text = text}), "")->report().remarks,
               bad.remarks);
@@ -265,6 +266,36 @@ TEST(KernelCache, SpillsAreReported) {
     EXPECT_EQ(good.spills + good.reloads, 0) << good.remarks;
     EXPECT_FALSE(good.spills_in_inner_loop());
   }
+}
+
+TEST(KernelCache, SpillsAroundAnInnerLoopAreNoneInIt) {
+  std::string text =
+      "define void @frit_kernel(ptr noalias %x, ptr noalias %y, i64 %begin, i64 %end, ptr noalias %s) {\nentry:\n"
+      "  br label %outer\nouter:\n  %i = phi i64 [0, %entry], [%i2, %last]\n"
+      "  %row = getelementptr i8, ptr %x, i64 %i\n";
+  constexpr int kHeld = 40;  // live across the inner loop
+  for (int k = 0; k < kHeld; ++k) {
+    text += fmt::format(
+        "  %p{0} = getelementptr i8, ptr %row, i64 {1}\n  %v{0} = load <8 x double>, ptr %p{0}, align 8\n", k, k * 64);
+  }
+  text +=
+      "  br label %inner\ninner:\n  %j = phi i64 [0, %outer], [%j2, %inner]\n  %n = phi i64 [0, %outer], [%n2, "
+      "%inner]\n"
+      "  %at = getelementptr i64, ptr %s, i64 %j\n  %m = load i64, ptr %at\n  %n2 = add i64 %n, %m\n"
+      "  %j2 = add i64 %j, 1\n  %more = icmp slt i64 %j2, %end\n  br i1 %more, label %inner, label %last\nlast:\n"
+      "  %to = getelementptr i8, ptr %y, i64 %n2\n";
+  for (int k = 0; k < kHeld; ++k) {
+    text += fmt::format(
+        "  %q{0} = getelementptr i8, ptr %to, i64 {1}\n  store <8 x double> %v{0}, ptr %q{0}, align 8\n", k, k * 64);
+  }
+  text +=
+      "  %i2 = add i64 %i, 1\n  %again = icmp slt i64 %i2, %end\n  br i1 %again, label %outer, label %done\ndone:\n  "
+      "ret void\n}\n";
+  const TemporaryFolder folder;
+  KernelCache cache(options_in(folder.path()));
+  const CodeReport report = cache.get({.name = "around", .target = "cpu", .text = text})->report();
+  EXPECT_GT(report.spills, 0) << report.remarks;
+  EXPECT_EQ(report.inner_loop_spills, 0) << report.remarks;
 }
 
 // Run in a process of its own by the test below.

@@ -167,6 +167,22 @@ TEST(Plan, VerifierFindsWhatNumbersTell) {
   }
 }
 
+TEST(Plan, IsStoredAndVerifiedWhenRead) {
+  const TemporaryFolder folder;
+  DiskCache disk({folder.path(), uint64_t{1} << 20});
+  const Plan plan = make_plan();
+  const Digest key = digest_of("plan"), other = digest_of("other");
+  EXPECT_FALSE(load_plan(disk, key));
+  EXPECT_TRUE(store_plan(disk, key, plan));
+  EXPECT_EQ(load_plan(disk, key), plan);
+  Plan hostile = plan;
+  hostile.storages[4].at = int64_t{1} << 40;
+  store_plan(disk, other, hostile);
+  EXPECT_FALSE(load_plan(disk, other));
+  disk.put("plan", other, "plan 2\n");
+  EXPECT_FALSE(load_plan(disk, other));
+}
+
 TEST(Plan, BindRefusesWhatItCannotRun) {
   const auto instance = make_instance(make_plan(), 1);
   std::vector<float> x(kBytes / 4), z(kBytes / 4);

@@ -4,6 +4,9 @@
 #include <llvm-c/Core.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/AsmParser/Parser.h>
+#include <llvm/CodeGen/MachineDominators.h>
+#include <llvm/CodeGen/MachineLoopInfo.h>
+#include <llvm/CodeGen/MachineOptimizationRemarkEmitter.h>
 #include <llvm/IR/DiagnosticHandler.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
@@ -51,6 +54,18 @@ void initialize_once() {
   });
 }
 
+/// Whether a remark is about a loop that holds no other. The remark does not say, so the loops are found again; that
+/// is done for kernels that spill only.
+bool is_about_innermost_loop(const llvm::DiagnosticInfoOptimizationBase& remark) {
+  const auto* of_machine = llvm::dyn_cast<llvm::DiagnosticInfoMIROptimization>(&remark);
+  if (of_machine == nullptr || of_machine->getBlock() == nullptr) return false;
+  const llvm::MachineBasicBlock* header = of_machine->getBlock();
+  llvm::MachineDominatorTree dominators(*const_cast<llvm::MachineFunction*>(header->getParent()));
+  const llvm::MachineLoopInfo loops(dominators);
+  const llvm::MachineLoop* loop = loops.getLoopFor(header);
+  return loop != nullptr && loop->isInnermost();
+}
+
 /// Collects the errors, and what the register allocator and the frame layout remark.
 class Listener final : public llvm::DiagnosticHandler {
  public:
@@ -71,26 +86,32 @@ class Listener final : public llvm::DiagnosticHandler {
   bool isAnyRemarkEnabled() const override { return true; }
 
   std::string errors, remarks;
-  int64_t spills = 0, reloads = 0, stack_bytes = 0;
+  int64_t spills = 0, reloads = 0, inner_loop_spills = 0, stack_bytes = 0;
   double loop_cost = 0;
 
  private:
   void note(const llvm::DiagnosticInfoOptimizationBase& remark) {
-    const bool in_loop = remark.getRemarkName() == "LoopSpillReloadCopies";
+    if (remark.getPassName() != "regalloc" && remark.getPassName() != "prologepilog") return;
+    // Copies between registers are not counted: good kernels report those too.
+    int64_t spilled = 0, reloaded = 0;
     double cost = 0;
     for (const auto& argument : remark.getArgs()) {
       const double value = std::strtod(argument.Val.c_str(), nullptr);
-      // Copies between registers are not counted: good kernels report those too.
-      if (argument.Key == "TotalSpillsCost" || argument.Key == "TotalReloadsCost" ||
-          argument.Key == "TotalFoldedSpillsCost" || argument.Key == "TotalFoldedReloadsCost") {
-        cost += value;
-      }
-      if (in_loop) continue;  // the function's own remark counts everything once more
-      if (argument.Key == "NumSpills" || argument.Key == "NumFoldedSpills") spills += static_cast<int64_t>(value);
-      if (argument.Key == "NumReloads" || argument.Key == "NumFoldedReloads") reloads += static_cast<int64_t>(value);
-      if (argument.Key == "NumStackBytes") stack_bytes = static_cast<int64_t>(value);
+      const llvm::StringRef key = argument.Key;
+      if (key == "NumSpills" || key == "NumFoldedSpills") spilled += static_cast<int64_t>(value);
+      if (key == "NumReloads" || key == "NumFoldedReloads") reloaded += static_cast<int64_t>(value);
+      if (key.starts_with("Total") && (key.contains("Spills") || key.contains("Reloads"))) cost += value;
+      if (key == "NumStackBytes") stack_bytes = static_cast<int64_t>(value);
     }
-    if (in_loop) loop_cost = std::max(loop_cost, cost);
+    if (remark.getRemarkName() == "SpillReloadCopies") {  // of the whole function
+      spills += spilled;
+      reloads += reloaded;
+    } else if (remark.getRemarkName() == "LoopSpillReloadCopies") {
+      loop_cost = std::max(loop_cost, cost);
+      if (spilled + reloaded > inner_loop_spills && is_about_innermost_loop(remark)) {
+        inner_loop_spills = spilled + reloaded;
+      }
+    }
     remarks += remark.getPassName().str() + ": " + remark.getMsg() + "\n";
   }
 };
@@ -174,6 +195,7 @@ llvm::SmallString<0> generate(const FritLlvmRequest& request, FritLlvmResult& re
   result.remarks = copy_text(listener->remarks);
   result.spills = listener->spills;
   result.reloads = listener->reloads;
+  result.inner_loop_spills = listener->inner_loop_spills;
   result.stack_bytes = listener->stack_bytes;
   result.loop_cost = listener->loop_cost;
   return object;

@@ -6,7 +6,7 @@
 /// cache miss. Plain data only: the two sides share no allocator and no C++ type.
 extern "C" {
 
-constexpr uint32_t kFritLlvmAbi = 1;
+constexpr uint32_t kFritLlvmAbi = 2;
 
 struct FritLlvmRequest {
   const char* text;  // LLVM assembly
@@ -22,7 +22,7 @@ struct FritLlvmResult {
   size_t object_size;
   char* error;    // null, or why there is no object
   char* remarks;  // one line per register allocator remark; may be null
-  int64_t spills, reloads, stack_bytes;
+  int64_t spills, reloads, inner_loop_spills, stack_bytes;
   double loop_cost;
 };
 
