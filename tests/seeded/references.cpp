@@ -7,7 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "seeded/random.h"
+#include "support/seeded.h"
 #include "seeded/seed_model.h"
 #include "support/error.h"
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "seeded/random.h"
+#include "support/seeded.h"
 #include "seeded/seed_model.h"
 #include "support/error.h"
 

@@ -11,7 +11,7 @@
 #include <protozero/pbf_writer.hpp>
 #include <set>
 
-#include "seeded/random.h"
+#include "support/seeded.h"
 #include "support/error.h"
 
 namespace frit::seeded {
