@@ -83,6 +83,8 @@ class NestEmitter {
   Value read_general(const Expr& e, const Access& access, int r, int v);
   Value load(kernel::Type memory, Value pointer, bool contiguous, Value offsets, Value mask, Value passthrough);
   Value from_memory(Value loaded, DType dtype);
+  Value widen(Value value, int lanes) { return b_.type(value).lanes == lanes ? value : b_.splat(value, lanes); }
+  Value integers(Op op, Value x, Value y);
   void write(const Access& access, Value value, int r, int v);
 
   // Pointers: to row group `group` of an access at the current loop indices.
@@ -94,6 +96,9 @@ class NestEmitter {
   Value row_pointer(const Access& access, uint64_t mask, int r);
   Value tile_pointer(const Access& access);
   Value stride_bytes(const Access& access, int a);
+  enum class Number : uint8_t { Stride, Extent, Offset, BlockStride, Step, StepBlock };
+  Value number(Number kind, const void* of, int a, int64_t value, const std::string& name);
+  Value extent_of(int a);
   Value buffer_of(const Access& access);
   void open_streams();
   Stream* stream(const Access& access, int group);
@@ -114,7 +119,7 @@ class NestEmitter {
   Values right_;                 // right-hand states while merging
   const Values* left_ = nullptr;
   std::vector<Stream> streams_;
-  std::map<std::pair<const Access*, int>, Value> strides_;
+  std::map<std::tuple<Number, const void*, int>, Value> numbers_;
   std::map<std::tuple<const void*, int, int>, Value> known_;
 };
 

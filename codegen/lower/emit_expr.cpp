@@ -71,12 +71,17 @@ kernel::Value NestEmitter::apply(const Expr& e, int r, int v) {
     lanes = std::max<int>(lanes, b_.type(args.back()).lanes);
   }
   for (size_t i = 0; i < args.size(); ++i)
-    if (b_.type(args[i]).lanes != lanes && !(e.op() == Op::Select && i == 0)) args[i] = b_.splat(args[i], lanes);
+    if (!(e.op() == Op::Select && i == 0)) args[i] = widen(args[i], lanes);  // a scalar condition chooses whole vectors
   if (e.op() == Op::Cast) return b_.cast(args[0], e.dtype());
   if (e.op() == Op::BitCast) return b_.bitcast(args[0], e.dtype());
   if (args.size() == 1) return b_.arith(e.op(), {args[0]});
   if (args.size() == 2) return b_.arith(e.op(), {args[0], args[1]});
   return b_.arith(e.op(), {args[0], args[1], args[2]});
+}
+
+kernel::Value NestEmitter::integers(Op op, Value x, Value y) {
+  const int lanes = std::max(b_.type(x).lanes, b_.type(y).lanes);
+  return b_.arith(op, {widen(x, lanes), widen(y, lanes)});
 }
 
 kernel::Value NestEmitter::from_memory(Value loaded, DType dtype) {
@@ -121,14 +126,10 @@ kernel::Value NestEmitter::read_general(const Expr& e, const Access& access, int
   const DType memory = memory_dtype(access.dtype);
   const int64_t size = size_bytes(memory);
   const auto positions = e.positions();
-  const auto combine = [&](Op op, Value x, Value y) {
-    const int lanes = std::max(b_.type(x).lanes, b_.type(y).lanes);
-    return b_.arith(op, {b_.splat(x, lanes / b_.type(x).lanes == 1 ? 1 : lanes), b_.splat(y, lanes / b_.type(y).lanes == 1 ? 1 : lanes)});
-  };
   // Contiguous when only one position moves along the vector axis, by one, at unit stride.
   int moving = 0;
   bool unit = true;
-  Value scalar_offset = target_.number(access.storage.offset * size, "offset");
+  const Value scalar_offset = number(Number::Offset, &access, 0, access.storage.offset * size, "offset");
   Value offset = scalar_offset;
   Value inside;
   for (size_t d = 0; d < positions.size(); ++d) {
@@ -142,19 +143,19 @@ kernel::Value NestEmitter::read_general(const Expr& e, const Access& access, int
         if (nest_.axis_of[k] == schedule_.vector_axis) along += affine->coefficients[k];
       unit = unit && affine && along == 1 && step.stride == 1 && step.block == 0;
     }
+    const int dim = static_cast<int>(d);
     Value at;
     if (step.block != 0) {
-      const Value block = combine(Op::TruncDiv, p, b_.i64(step.block));
-      const Value rest = combine(Op::Sub, p, combine(Op::Mul, block, b_.i64(step.block)));
-      at = combine(Op::Add, combine(Op::Mul, block, target_.number(step.block_stride * size, "block_bytes")),
-                   combine(Op::Mul, rest, target_.number(step.stride * size, "bytes")));
+      const Value block = integers(Op::TruncDiv, p, b_.i64(step.block));
+      const Value rest = integers(Op::Sub, p, integers(Op::Mul, block, b_.i64(step.block)));
+      const Value by_block = number(Number::StepBlock, &access, dim, step.block_stride * size, "block_bytes");
+      at = integers(Op::Add, integers(Op::Mul, block, by_block),
+                    integers(Op::Mul, rest, number(Number::Step, &access, dim, step.stride * size, "bytes")));
     } else {
-      at = combine(Op::Mul, p, step.stride == 1 ? b_.i64(size) : target_.number(step.stride * size, "bytes"));
+      const Value bytes = step.stride == 1 ? b_.i64(size) : number(Number::Step, &access, dim, step.stride * size, "bytes");
+      at = integers(Op::Mul, p, bytes);
     }
-    offset = combine(Op::Add, offset, at);
-    if (e.is_guarded()) {
-      // The extents are an attribute of the read's tensor; carried by the guard condition that flattening wrote.
-    }
+    offset = integers(Op::Add, offset, at);
   }
   if (e.is_guarded()) inside = eval(e.guard_condition(), r, v);
   const bool is_vector = b_.type(offset).is_vector() || (inside && b_.type(inside).is_vector());
@@ -165,19 +166,18 @@ kernel::Value NestEmitter::read_general(const Expr& e, const Access& access, int
     return inside ? b_.select(inside, loaded, eval(e.fill(), r, v)) : loaded;
   }
   const int lanes = schedule_.lanes;
-  const auto widened = [&](Value x) { return b_.type(x).is_vector() ? x : b_.splat(x, lanes); };
-  Value mask = inside ? widened(inside) : Value();
+  Value mask = inside ? widen(inside, lanes) : Value();
   if (part_.masked) mask = mask ? b_.logical_and(mask, lane_mask(v)) : lane_mask(v);
   Value loaded;
   const kernel::Type type = kernel::vector_of(memory, lanes);
   if (moving == 1 && unit) {
     loaded = load(type, b_.ptr_add(buffer, b_.extract(offset, 0)), true, Value(), mask, Value());
   } else {
-    loaded = load(type, buffer, false, widened(offset), mask, Value());
+    loaded = load(type, buffer, false, widen(offset, lanes), mask, Value());
   }
   loaded = from_memory(loaded, access.dtype);
   if (!inside) return loaded;
-  return b_.select(widened(inside), loaded, widened(eval(e.fill(), r, v)));
+  return b_.select(widen(inside, lanes), loaded, widen(eval(e.fill(), r, v), lanes));
 }
 
 void NestEmitter::write(const Access& access, Value value, int r, int v) {
@@ -188,7 +188,7 @@ void NestEmitter::write(const Access& access, Value value, int r, int v) {
   Value pointer = row_pointer(access, mask, r);
   if (!on_vector(mask)) return b_.store(pointer, b_.type(value).is_vector() ? b_.extract(value, 0) : value);
   const size_t a = static_cast<size_t>(schedule_.vector_axis);
-  if (!b_.type(value).is_vector()) value = b_.splat(value, schedule_.lanes);
+  value = widen(value, schedule_.lanes);
   const bool padded = access.blocked_axis == schedule_.vector_axis;
   const int64_t size = size_bytes(memory_dtype(access.dtype));
   if (access.coefficients[a] == 1) {

@@ -46,17 +46,22 @@ void NestEmitter::serial_loops() {
   while (open-- > 0) b_.end_loop();
 }
 
-void NestEmitter::tile() {
-  strides_.clear();
-  split_rows();
+void NestEmitter::tile() { split_rows(); }
+
+kernel::Value NestEmitter::number(Number kind, const void* of, int a, int64_t value, const std::string& name) {
+  Value& known = numbers_[{kind, of, a}];
+  if (!known) known = target_.number(value, name);
+  return known;
 }
+
+kernel::Value NestEmitter::extent_of(int a) { return number(Number::Extent, nullptr, a, axis(a).extent, axis(a).name); }
 
 // Full tiles of rows, else what is left in small tiles.
 void NestEmitter::split_rows() {
   if (schedule_.rows <= 1) return split_vectors(1);
   const size_t a = static_cast<size_t>(schedule_.row_axis);
   const Value base = index_[a];
-  const Value extent = target_.number(axis(schedule_.row_axis).extent, axis(schedule_.row_axis).name);
+  const Value extent = extent_of(schedule_.row_axis);
   const Value left = b_.sub(extent, base);
   b_.begin_if(b_.le(b_.i64(schedule_.rows), left));
   split_vectors(schedule_.rows);
@@ -84,7 +89,7 @@ void NestEmitter::split_vectors(int rows) {
   if (!vector_is_free()) return emit_part({rows, 1, false, schedule_.vector_axis < 0});
   const size_t a = static_cast<size_t>(schedule_.vector_axis);
   const Value base = index_[a];
-  const Value extent = target_.number(axis(schedule_.vector_axis).extent, axis(schedule_.vector_axis).name);
+  const Value extent = extent_of(schedule_.vector_axis);
   const Value left = b_.sub(extent, base);
   if (axis(schedule_.vector_axis).padded > 0 || loops_need_no_mask()) {
     remaining_ = left;
@@ -160,9 +165,11 @@ void NestEmitter::results(int rows, int vectors) {
 }
 
 kernel::Value NestEmitter::lane_mask(int v) {
+  Value& known = known_[{nullptr, 0, v}];
+  if (known) return known;
   const kernel::Type lanes = kernel::vector_of(DType::I64, schedule_.lanes);
   const Value offset = b_.sub(remaining_, b_.i64(int64_t{v} * schedule_.lanes));
-  return b_.lt(b_.iota(lanes), b_.splat(offset, schedule_.lanes));
+  return known = b_.lt(b_.iota(lanes), b_.splat(offset, schedule_.lanes));
 }
 
 // ------------------------------------------------------------------------------------------------ reduction
@@ -174,9 +181,7 @@ void NestEmitter::start_states() {
     Values values;
     for (int r = 0; r < part_.rows; ++r) {
       for (int v = 0; v < (vector_is_reduced() ? schedule_.vectors : part_.vectors); ++v) {
-        Value start = eval(init, r, vector_is_reduced() ? 0 : v);
-        if (b_.type(start).lanes != lanes) start = b_.splat(start, lanes);
-        values.push_back(start);
+        values.push_back(widen(eval(init, r, vector_is_reduced() ? 0 : v), lanes));
       }
     }
     states_.push_back(std::move(values));
@@ -189,7 +194,7 @@ void NestEmitter::reduce_level(size_t level) {
   const int a = schedule_.reduced_order[level];
   if (a == schedule_.vector_axis) return vector_reduction(level);
 
-  const Value extent = target_.number(axis(a).extent, axis(a).name);
+  const Value extent = extent_of(a);
   Values carried;
   for (const Values& state : states_) carried.insert(carried.end(), state.begin(), state.end());
   std::vector<size_t> moving;
@@ -225,7 +230,7 @@ void NestEmitter::reduce_level(size_t level) {
 void NestEmitter::vector_reduction(size_t level) {
   FRIT_CHECK(level + 1 == schedule_.reduced_order.size(), "a reduced vector axis is the innermost");
   const int a = schedule_.vector_axis;
-  const Value extent = target_.number(axis(a).extent, axis(a).name);
+  const Value extent = extent_of(a);
   const int64_t tile = tile_size(a);
   const Value whole = b_.mul(b_.trunc_div(extent, b_.i64(tile)), b_.i64(tile));
   const std::vector<Stream> start = streams_;
@@ -275,10 +280,10 @@ void NestEmitter::step_states() {
     for (int v = 0; v < part_.vectors; ++v) {
       const size_t at = static_cast<size_t>(r * stored + v);
       Values next;
-      for (const Expr& step : nest_.reduction.step) next.push_back(eval(step, r, v * 1));
+      for (const Expr& step : nest_.reduction.step) next.push_back(eval(step, r, v));
       for (size_t k = 0; k < next.size(); ++k) {
         const int lanes = b_.type(states_[k][at]).lanes;
-        if (b_.type(next[k]).lanes != lanes) next[k] = b_.splat(next[k], lanes);
+        next[k] = widen(next[k], lanes);
         if (vector_is_reduced() && part_.masked) next[k] = b_.select(lane_mask(v), next[k], states_[k][at]);
       }
       for (size_t k = 0; k < next.size(); ++k) states_[k][at] = next[k];
@@ -342,21 +347,19 @@ kernel::Value NestEmitter::stride_bytes(const Access& access, int a) {
   const int64_t size = size_bytes(access.dtype);
   if (coefficient == 1) return b_.i64(size);
   if (coefficient == 0) return b_.i64(0);
-  Value& known = strides_[{&access, a}];
-  if (!known) known = target_.number(coefficient * size, axis(a).name + "_bytes");
-  return known;
+  return number(Number::Stride, &access, a, coefficient * size, axis(a).name + "_bytes");
 }
 
 // The address at the indices of the free and outer axes (tile starts), reduced indices 0.
 kernel::Value NestEmitter::tile_pointer(const Access& access) {
   const int64_t size = size_bytes(access.dtype);
   Value pointer = buffer_of(access);
-  if (access.constant != 0) pointer = b_.ptr_add(pointer, target_.number(access.constant * size, "offset"));
+  if (access.constant != 0) pointer = b_.ptr_add(pointer, number(Number::Offset, &access, 0, access.constant * size, "offset"));
   for (size_t a = 0; a < nest_.axes.size(); ++a) {
     if (nest_.axes[a].reduced) continue;
     if (static_cast<int>(a) == access.blocked_axis) {
       const Value block = b_.trunc_div(index_[a], b_.i64(access.block));
-      pointer = b_.ptr_add(pointer, b_.mul(block, target_.number(access.block_stride * size, "block_bytes")));
+      pointer = b_.ptr_add(pointer, b_.mul(block, number(Number::BlockStride, &access, 0, access.block_stride * size, "block_bytes")));
     } else if (access.coefficients[a] != 0) {
       pointer = b_.ptr_add(pointer, b_.mul(index_[a], stride_bytes(access, static_cast<int>(a))));
     }

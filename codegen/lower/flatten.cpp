@@ -1,8 +1,10 @@
 #include "codegen/lower/flatten.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
+#include "codegen/lower/nest.h"
 #include "support/error.h"
 
 namespace frit {
@@ -42,6 +44,7 @@ class Flattener {
     inline_reduction(flat);
     for (size_t slot = 0; slot < flat.inputs.size(); ++slot) inline_pointwise(flat, static_cast<int>(slot));
     drop_unused_inputs(flat);
+    write_guards(flat);
     return flat;
   }
 
@@ -163,6 +166,33 @@ class Flattener {
     merged.axes.insert(merged.axes.begin() + added, Axis{"one", index_constant(1)});
     ++merged.free;
     return found = added;
+  }
+
+  // Writes the bounds of guarded reads into their conditions, apart from those that the extents prove.
+  void write_guards(Flat& flat) {
+    rewrite_all(flat.compute, [&](const Expr& e) -> Expr {
+      if (e.op() != Op::Read || !e.is_guarded()) return {};
+      const Shape& shape = graph_.type(flat.inputs[static_cast<size_t>(e.slot())]).shape;
+      Expr condition = e.guard_condition();
+      for (size_t d = 0; d < shape.size(); ++d) {
+        const auto [low, high] = range_of(e.positions()[d], flat.compute);
+        if (low < 0) condition = both(condition, binary(Op::Le, index_constant(0), e.positions()[d]));
+        if (high >= static_extent(shape[d])) condition = both(condition, binary(Op::Lt, e.positions()[d], shape[d]));
+      }
+      if (condition.is_constant(1)) return read(e.dtype(), e.slot(), e.positions());
+      return guarded_read(e.dtype(), e.slot(), e.positions(), condition, e.fill());
+    });
+  }
+
+  static std::pair<int64_t, int64_t> range_of(const Expr& position, const Compute& compute) {
+    const auto affine = affine_of(position, compute.axes.size());
+    if (!affine) return {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+    int64_t low = affine->constant, high = affine->constant;
+    for (size_t a = 0; a < compute.axes.size(); ++a) {
+      const int64_t last = std::max<int64_t>(static_extent(compute.axes[a].extent) - 1, 0);
+      (affine->coefficients[a] < 0 ? low : high) += affine->coefficients[a] * last;
+    }
+    return {low, high};
   }
 
   static void drop_unused_inputs(Flat& flat) {
