@@ -41,7 +41,18 @@ struct Grouping {
     Layout layout;
   };
   std::vector<Packing> packings;
+  // A padding that costs nothing: `node` is `source` seen with its margins, so that element i of an axis is element
+  // i - before of the source. The node is no stage; the source's layout has the margins.
+  struct Padding {
+    int node = -1;
+    Value source;
+    std::vector<int64_t> before;
+  };
+  std::vector<Padding> paddings;
 };
+
+/// The storage of a padding, given that of its source.
+Storage padded_storage(const Storage& source, const Grouping::Padding& padding);
 
 std::string to_string(const Grouping& grouping, const Graph& graph);
 std::vector<std::string> verify(const Grouping& grouping, const Graph& graph);  // INVARIANTS 12-16

@@ -17,32 +17,6 @@ void for_each_expr(const Compute& compute, Visit visit) {
   for (const Compute::Result& r : compute.results) visit(r.value);
 }
 
-// The access of `positions` into `storage`, over the axes of the compute; not affine where a position is not.
-Access make_access(int operand, const Storage& storage, std::span<const Expr> positions, size_t axes, bool guarded) {
-  Access access{operand, storage.dtype, true, storage.offset, std::vector<int64_t>(axes, 0), -1, 0, 0, storage};
-  for (size_t d = 0; d < positions.size(); ++d) {
-    const auto affine = affine_of(positions[d], axes);
-    const Storage::AxisStep& step = storage.axes[d];
-    if (!affine || guarded) {
-      access.affine = false;
-      return access;
-    }
-    if (step.block != 0 && !(positions[d].is_constant(0))) {
-      const bool plain = positions[d].op() == Op::Index && access.blocked_axis < 0;
-      if (!plain) {
-        access.affine = false;
-        return access;
-      }
-      access.blocked_axis = static_cast<int>(positions[d].bits());
-      access.block = step.block;
-      access.block_stride = step.block_stride;
-    }
-    access.constant += affine->constant * step.stride;
-    for (size_t a = 0; a < axes; ++a) access.coefficients[a] += affine->coefficients[a] * step.stride;
-  }
-  return access;
-}
-
 // The nest while it is made: axes still numbered as in the compute, then dropped and merged.
 class Maker {
  public:
@@ -66,19 +40,18 @@ class Maker {
 
  private:
   void collect_accesses() {
-    const size_t n = axes_.size();
     for_each_expr(flat_.compute, [&](const Expr& root) {
       for_each_node(root, [&](const Expr& e) {
         if (e.op() != Op::Read || nest_.reads.contains(e.id())) return;
         const NestOperands::Entry& entry = operands_.inputs[static_cast<size_t>(e.slot())];
-        nest_.reads.emplace(e.id(), make_access(entry.operand, entry.storage, e.positions(), n, e.is_guarded()));
+        nest_.reads.emplace(e.id(), make_access(entry.operand, entry.storage, e.positions(), flat_.compute, e.is_guarded()));
       });
     });
     for (size_t r = 0; r < flat_.compute.results.size(); ++r) {
       const NestOperands::Entry& entry = operands_.results[r];
       std::vector<Expr> positions;
       for (const int axis : flat_.compute.results[r].axes) positions.push_back(index(axis));
-      nest_.writes.push_back(make_access(entry.operand, entry.storage, positions, n, false));
+      nest_.writes.push_back(make_access(entry.operand, entry.storage, positions, flat_.compute));
       FRIT_CHECK(nest_.writes.back().affine, "a write is at plain indices");
     }
   }
@@ -200,6 +173,41 @@ std::optional<Affine> affine_of(const Expr& e, size_t axes) {
     }
   }
   return result;
+}
+
+Access make_access(int operand, const Storage& storage, std::span<const Expr> positions, const Compute& compute,
+                   bool guarded) {
+  const size_t axes = compute.axes.size();
+  Access access{operand, storage.dtype, true, storage.offset, std::vector<int64_t>(axes, 0), -1, 0, 0, storage};
+  const auto give_up = [&] {
+    access.affine = false;
+    return access;
+  };
+  if (guarded) return give_up();
+  Expr flat = index_constant(0);  // offset of the positions that are not affine by themselves
+  for (size_t d = 0; d < positions.size(); ++d) {
+    const Storage::AxisStep& step = storage.axes[d];
+    const auto affine = affine_of(positions[d], axes);
+    if (step.block != 0 && !positions[d].is_constant(0)) {
+      const bool plain = positions[d].op() == Op::Index && access.blocked_axis < 0;
+      if (!plain) return give_up();
+      access.blocked_axis = static_cast<int>(positions[d].bits());
+      access.block = step.block;
+      access.block_stride = step.block_stride;
+    }
+    if (affine) {
+      access.constant += affine->constant * step.stride;
+      for (size_t a = 0; a < axes; ++a) access.coefficients[a] += affine->coefficients[a] * step.stride;
+    } else {
+      flat = flat + positions[d] * index_constant(step.stride);
+    }
+  }
+  if (flat.is_constant(0)) return access;
+  const auto affine = affine_of(simplify_index(flat, ranges_of(compute)), axes);
+  if (!affine) return give_up();
+  access.constant += affine->constant;
+  for (size_t a = 0; a < axes; ++a) access.coefficients[a] += affine->coefficients[a];
+  return access;
 }
 
 Nest make_nest(const Flat& flat, const NestOperands& operands, int outer) { return Maker(flat, operands, outer).run(); }

@@ -50,6 +50,11 @@ struct Affine {
 };
 std::optional<Affine> affine_of(const Expr& e, size_t axes);
 
+/// The access of `positions` over the axes of `compute` into `storage`. A flattening walk (positions with // and %) is affine
+/// where the strides compose, as they do in a row-major tensor.
+Access make_access(int operand, const Storage& storage, std::span<const Expr> positions, const Compute& compute,
+                   bool guarded = false);
+
 /// Operand of the kernel and storage for input `slot` of the flat stage, and for result `r`.
 struct NestOperands {
   struct Entry {
