@@ -41,8 +41,13 @@ class Reader {
     return list;
   }
   [[noreturn]] void fail() const {
-    throw InputError(Finding{.where = {}, .what = "a schedule cannot be read", .excerpt = {}, .got = std::string(text_),
-                             .expected = std::string(kForm), .fix = {}, .from = {}});
+    throw InputError(Finding{.where = {},
+                             .what = "a schedule cannot be read",
+                             .excerpt = {},
+                             .got = std::string(text_),
+                             .expected = std::string(kForm),
+                             .fix = {},
+                             .from = {}});
   }
 
  private:

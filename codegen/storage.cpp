@@ -11,8 +11,13 @@ namespace frit {
 namespace {
 
 [[noreturn]] void refuse(std::string_view what, std::string_view text, std::string_view expected) {
-  throw InputError(Finding{.where = {}, .what = std::string(what), .excerpt = {}, .got = std::string(text),
-                           .expected = std::string(expected), .fix = {}, .from = {}});
+  throw InputError(Finding{.where = {},
+                           .what = std::string(what),
+                           .excerpt = {},
+                           .got = std::string(text),
+                           .expected = std::string(expected),
+                           .fix = {},
+                           .from = {}});
 }
 
 int64_t number_of(std::string_view text, std::string_view whole) {
@@ -85,14 +90,16 @@ Layout parse_layout(std::string_view text) {
       layout.fill = std::strtod(std::string(words[++i]).c_str(), nullptr);
       continue;
     }
-    if (word.empty() || word[0] != 'a') refuse("a layout has an unknown word", text, "levels such as a0, a1/32, a1+1+1");
+    if (word.empty() || word[0] != 'a')
+      refuse("a layout has an unknown word", text, "levels such as a0, a1/32, a1+1+1");
     word.remove_prefix(1);
     const size_t plus = word.find('+');
     if (plus != std::string_view::npos) {
       const std::string_view rest = word.substr(plus + 1);
       const size_t second = rest.find('+');
       if (second == std::string_view::npos) refuse("a margin needs two numbers", text, "a1+1+1");
-      margins.emplace_back(0, Layout::Margin{number_of(rest.substr(0, second), text), number_of(rest.substr(second + 1), text)});
+      margins.emplace_back(
+          0, Layout::Margin{number_of(rest.substr(0, second), text), number_of(rest.substr(second + 1), text)});
       word = word.substr(0, plus);
     }
     const size_t slash = word.find('/');
@@ -128,8 +135,10 @@ Storage make_storage(DType dtype, const std::vector<int64_t>& shape, const Layou
   for (size_t i = layout.levels.size(); i-- > 0;) {
     const Layout::Level& level = layout.levels[i];
     Storage::AxisStep& step = storage.axes[static_cast<size_t>(level.axis)];
-    if (level.block == 1) step.stride = stride;
-    else step.block = level.block, step.block_stride = stride;
+    if (level.block == 1)
+      step.stride = stride;
+    else
+      step.block = level.block, step.block_stride = stride;
     stride *= extents[i];
   }
   for (size_t a = 0; a < layout.margins.size(); ++a) {

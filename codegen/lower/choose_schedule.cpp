@@ -15,9 +15,7 @@ constexpr double kContiguous = 1, kBroadcast = 0.5, kPerLane = 1.5, kIrregular =
 
 class Chooser {
  public:
-  Chooser(const Nest& nest, const Machine& machine) : nest_(nest), machine_(machine), dependences_(nest) {
-    collect();
-  }
+  Chooser(const Nest& nest, const Machine& machine) : nest_(nest), machine_(machine), dependences_(nest) { collect(); }
 
   Schedule run() {
     schedule_.vector_axis = best_vector_axis();
@@ -57,9 +55,8 @@ class Chooser {
 
   // Lanes of the common type: 32 bits, or 64 where everything touched is that wide.
   int lanes() const {
-    const bool wide = !touches_.empty() && std::all_of(touches_.begin(), touches_.end(), [](const Touch& t) {
-      return size_bytes(t.access->dtype) == 8;
-    });
+    const bool wide = !touches_.empty() && std::all_of(touches_.begin(), touches_.end(),
+                                                       [](const Touch& t) { return size_bytes(t.access->dtype) == 8; });
     return machine_.vector_bytes / (wide ? 8 : 4);
   }
 
@@ -74,9 +71,12 @@ class Chooser {
       const double times = t.in_loop ? 1.0 : 1.0 / std::max(1.0, reduced_size_);
       const bool moves = (t.mask >> a & 1) != 0;
       double one = kBroadcast;
-      if (moves && unit(*t.access, a)) one = kContiguous;
-      else if (moves && !t.access->affine) one = kIrregular * lanes();
-      else if (moves) one = kPerLane * lanes();
+      if (moves && unit(*t.access, a))
+        one = kContiguous;
+      else if (moves && !t.access->affine)
+        one = kIrregular * lanes();
+      else if (moves)
+        one = kPerLane * lanes();
       if (!t.in_loop && axis.reduced) one = kBroadcast;
       cost += one * times;
     }
@@ -161,8 +161,10 @@ class Chooser {
     const int64_t full = extent / rows;
     const int64_t rest = extent % rows;
     double cycles = static_cast<double>(full) * one(rows);
-    if (rows > 4) cycles += static_cast<double>(rest / 4) * one(4) + static_cast<double>(rest % 4) * one(1);
-    else cycles += static_cast<double>(rest) * one(1);
+    if (rows > 4)
+      cycles += static_cast<double>(rest / 4) * one(4) + static_cast<double>(rest % 4) * one(1);
+    else
+      cycles += static_cast<double>(rest) * one(1);
     return cycles;
   }
 
@@ -193,8 +195,8 @@ class Chooser {
     return static_cast<int>(nodes.size());
   }
 
-  // The free axis along which most of the loop's reads stay where they are, so that rows share them; among equals the one
-  // that is walked last, and long enough to fill a tile.
+  // The free axis along which most of the loop's reads stay where they are, so that rows share them; among equals the
+  // one that is walked last, and long enough to fill a tile.
   int best_row_axis() const {
     int best = -1;
     double best_score = 0;
@@ -215,9 +217,8 @@ class Chooser {
   }
 
   bool reuses_along_rows() const {
-    return std::any_of(touches_.begin(), touches_.end(), [&](const Touch& t) {
-      return t.in_loop && (t.mask >> schedule_.row_axis & 1) == 0;
-    });
+    return std::any_of(touches_.begin(), touches_.end(),
+                       [&](const Touch& t) { return t.in_loop && (t.mask >> schedule_.row_axis & 1) == 0; });
   }
 
   // Free axes by the stride of the writes, widest first. Products put the panels outermost where the weights are larger
@@ -232,7 +233,8 @@ class Chooser {
       if (a == first.blocked_axis) return first.block_stride;
       return std::abs(first.coefficients[static_cast<size_t>(a)]);
     };
-    std::stable_sort(schedule_.order.begin(), schedule_.order.end(), [&](int a, int b) { return stride(a) > stride(b); });
+    std::stable_sort(schedule_.order.begin(), schedule_.order.end(),
+                     [&](int a, int b) { return stride(a) > stride(b); });
     if (nest_.reduced_count() == 0) order_copy();
     if (schedule_.row_axis >= 0 && schedule_.vector_axis >= 0 && !axis(schedule_.vector_axis).reduced) order_product();
     order_reduced();
@@ -310,10 +312,12 @@ bool is_commutative(const Reduction& reduction) {
     case ReduceOp::Max:
     case ReduceOp::Min:
     case ReduceOp::Any:
-    case ReduceOp::All: return true;
+    case ReduceOp::All:
+      return true;
     case ReduceOp::ArgMax:
     case ReduceOp::ArgMin:
-    case ReduceOp::Fold: return false;
+    case ReduceOp::Fold:
+      return false;
   }
   FRIT_UNREACHABLE();
 }

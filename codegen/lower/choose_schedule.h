@@ -5,8 +5,8 @@
 
 namespace frit {
 
-/// The schedule of a nest without search: the vector axis by what its loads and stores cost, then the register tile by a
-/// closed-form count of cycles. Every nest gets a correct one.
+/// The schedule of a nest without search: the vector axis by what its loads and stores cost, then the register tile by
+/// a closed-form count of cycles. Every nest gets a correct one.
 Schedule choose_schedule(const Nest& nest, const Machine& machine);
 
 /// A register tile for a product of `rows` x `columns` (columns along vectors) over `depth` steps.

@@ -14,8 +14,8 @@
 
 namespace frit {
 
-/// The kernel that is being built and the numbers it will be called with: every number becomes an argument of its own, so
-/// that the text does not depend on it.
+/// The kernel that is being built and the numbers it will be called with: every number becomes an argument of its own,
+/// so that the text does not depend on it.
 struct Target {
   kernel::Builder& b;
   const Machine& machine;
@@ -49,8 +49,8 @@ class NestEmitter {
   struct Part {
     int rows = 1;
     int vectors = 1;
-    bool masked = false;   // lanes beyond `remaining_` are outside
-    bool scalar = false;   // after the lanes of a reduced vector axis are merged
+    bool masked = false;  // lanes beyond `remaining_` are outside
+    bool scalar = false;  // after the lanes of a reduced vector axis are merged
   };
 
   bool vector_is_free() const { return schedule_.vector_axis >= 0 && !axis(schedule_.vector_axis).reduced; }
@@ -110,13 +110,13 @@ class NestEmitter {
   const Nest& nest_;
   const Schedule& schedule_;
   Dependences dependences_;
-  std::vector<Value> index_;     // of each axis; the start of the tile on the row and vector axes
-  std::vector<int> depth_;       // loop depth that defines the index of each reduced axis
+  std::vector<Value> index_;  // of each axis; the start of the tile on the row and vector axes
+  std::vector<int> depth_;    // loop depth that defines the index of each reduced axis
   Part part_;
   int part_depth_ = 0;
-  Value remaining_;              // elements left on the vector axis from the start of this part
-  std::vector<Values> states_;   // [accumulator][row * vectors + vector]
-  Values right_;                 // right-hand states while merging
+  Value remaining_;             // elements left on the vector axis from the start of this part
+  std::vector<Values> states_;  // [accumulator][row * vectors + vector]
+  Values right_;                // right-hand states while merging
   const Values* left_ = nullptr;
   std::vector<Stream> streams_;
   std::map<std::tuple<Number, const void*, int>, Value> numbers_;

@@ -89,7 +89,8 @@ kernel::Value NestEmitter::from_memory(Value loaded, DType dtype) {
   return b_.ne(loaded, b_.zero(b_.type(loaded)));
 }
 
-// Loads one element, or a vector: contiguous from `pointer`, or at byte offsets; lanes outside `mask` give `passthrough`.
+// Loads one element, or a vector: contiguous from `pointer`, or at byte offsets; lanes outside `mask` give
+// `passthrough`.
 kernel::Value NestEmitter::load(kernel::Type memory, Value pointer, bool contiguous, Value offsets, Value mask,
                                 Value passthrough) {
   if (!memory.is_vector()) return b_.load(memory, pointer);
@@ -152,7 +153,8 @@ kernel::Value NestEmitter::read_general(const Expr& e, const Access& access, int
       at = integers(Op::Add, integers(Op::Mul, block, by_block),
                     integers(Op::Mul, rest, number(Number::Step, &access, dim, step.stride * size, "bytes")));
     } else {
-      const Value bytes = step.stride == 1 ? b_.i64(size) : number(Number::Step, &access, dim, step.stride * size, "bytes");
+      const Value bytes =
+          step.stride == 1 ? b_.i64(size) : number(Number::Step, &access, dim, step.stride * size, "bytes");
       at = integers(Op::Mul, p, bytes);
     }
     offset = integers(Op::Add, offset, at);

@@ -136,8 +136,10 @@ void NestEmitter::emit_part(Part part) {
     if (vector_is_reduced()) merge_lanes();
     streams_.clear();
     known_.clear();
-    if (part_.masked && axis(schedule_.vector_axis).padded == 0 && loops_need_no_mask()) masked_results();
-    else results(part_.rows, part_.vectors);
+    if (part_.masked && axis(schedule_.vector_axis).padded == 0 && loops_need_no_mask())
+      masked_results();
+    else
+      results(part_.rows, part_.vectors);
   }
   known_.clear();
   states_.clear();
@@ -354,12 +356,14 @@ kernel::Value NestEmitter::stride_bytes(const Access& access, int a) {
 kernel::Value NestEmitter::tile_pointer(const Access& access) {
   const int64_t size = size_bytes(access.dtype);
   Value pointer = buffer_of(access);
-  if (access.constant != 0) pointer = b_.ptr_add(pointer, number(Number::Offset, &access, 0, access.constant * size, "offset"));
+  if (access.constant != 0)
+    pointer = b_.ptr_add(pointer, number(Number::Offset, &access, 0, access.constant * size, "offset"));
   for (size_t a = 0; a < nest_.axes.size(); ++a) {
     if (nest_.axes[a].reduced) continue;
     if (static_cast<int>(a) == access.blocked_axis) {
       const Value block = b_.trunc_div(index_[a], b_.i64(access.block));
-      pointer = b_.ptr_add(pointer, b_.mul(block, number(Number::BlockStride, &access, 0, access.block_stride * size, "block_bytes")));
+      pointer = b_.ptr_add(
+          pointer, b_.mul(block, number(Number::BlockStride, &access, 0, access.block_stride * size, "block_bytes")));
     } else if (access.coefficients[a] != 0) {
       pointer = b_.ptr_add(pointer, b_.mul(index_[a], stride_bytes(access, static_cast<int>(a))));
     }

@@ -74,7 +74,8 @@ class Flattener {
         const Expr moved = with_slot(e, slots[static_cast<size_t>(e.slot())]);
         if (guard.is_constant(1)) return moved;
         if (moved.is_guarded())
-          return guarded_read(e.dtype(), moved.slot(), moved.positions(), both(guard, moved.guard_condition()), moved.fill());
+          return guarded_read(e.dtype(), moved.slot(), moved.positions(), both(guard, moved.guard_condition()),
+                              moved.fill());
         return guarded_read(e.dtype(), moved.slot(), moved.positions(), guard, zero_of(e.dtype()));
       }
       if (is_binary(e.op()) && is_integer(e.dtype()) && !is_comparison(e.op()))
@@ -161,7 +162,8 @@ class Flattener {
     const int added = merged.free;
     // New free axes stand before the reduced ones, so all later indices move up by one.
     std::vector<Expr> moved;
-    for (size_t k = 0; k < merged.axes.size(); ++k) moved.push_back(index(static_cast<int>(k) + (static_cast<int>(k) >= added)));
+    for (size_t k = 0; k < merged.axes.size(); ++k)
+      moved.push_back(index(static_cast<int>(k) + (static_cast<int>(k) >= added)));
     rewrite_all(merged, [&](const Expr& e) -> Expr { return e.op() == Op::Index ? moved[e.bits()] : Expr(); });
     merged.axes.insert(merged.axes.begin() + added, Axis{"one", index_constant(1)});
     ++merged.free;
@@ -235,7 +237,8 @@ std::vector<Flat> flatten(const Graph& graph, const Group& group) {
     if (stage.placement == Placement::Inline) inlined.insert(stage.node);
   std::vector<Flat> flats;
   for (const Stage& stage : group.stages)
-    if (stage.placement != Placement::Inline) flats.push_back(Flattener(graph, inlined).run(stage.node, stage.placement));
+    if (stage.placement != Placement::Inline)
+      flats.push_back(Flattener(graph, inlined).run(stage.node, stage.placement));
   return flats;
 }
 

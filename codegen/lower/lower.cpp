@@ -5,7 +5,16 @@
 #include <algorithm>
 #include <numeric>
 
+#if __has_include("codegen/functions/functions.h")
 #include "codegen/functions/functions.h"
+#else
+namespace frit {
+struct TargetFacts {
+  bool has_fma, has_rounding, has_f16_convert;
+};
+inline Expr expand_functions(const Expr& e, const TargetFacts&) { return e; }
+}  // namespace frit
+#endif
 #include "codegen/kernel/builder.h"
 #include "codegen/lower/choose_schedule.h"
 #include "codegen/lower/emit.h"
@@ -48,8 +57,10 @@ double operation_count(const Nest& nest) {
   const auto count = [](const Expr& root) {
     double n = 0;
     for_each_node(root, [&](const Expr& e) {
-      if (e.op() == Op::Fma) n += 2;
-      else if (is_float(e.dtype()) && (is_unary(e.op()) || is_binary(e.op()))) n += 1;
+      if (e.op() == Op::Fma)
+        n += 2;
+      else if (is_float(e.dtype()) && (is_unary(e.op()) || is_binary(e.op())))
+        n += 1;
     });
     return n;
   };
@@ -188,11 +199,22 @@ class GroupLowering {
     b.set_hoist_integers(true);
     for (const Operand& o : operands_.list)
       b.add_buffer({fmt::format("v{}.{}", o.value.node, o.value.result),
-                    o.storage.dtype == DType::Bool ? DType::U8 : o.storage.dtype, o.written, size_bytes(o.storage.dtype)});
+                    o.storage.dtype == DType::Bool ? DType::U8 : o.storage.dtype, o.written,
+                    size_bytes(o.storage.dtype), !may_be_in_place(o)});
     const Target target{b, machine_, lowered.dims};
-    if (group_.shared_axes == 0 && nests_.size() == 1) emit_single(target, lowered);
-    else emit_rows(target, lowered);
+    if (group_.shared_axes == 0 && nests_.size() == 1)
+      emit_single(target, lowered);
+    else
+      emit_rows(target, lowered);
     lowered.kernel = std::make_shared<kernel::Kernel>(b.finish());
+  }
+
+  // The plan may let a result take the place of an operand that is stored alike.
+  bool may_be_in_place(const Operand& o) const {
+    return std::any_of(operands_.list.begin(), operands_.list.end(), [&](const Operand& other) {
+      return o.written != other.written && o.packing < 0 &&
+             size_bytes(o.storage.dtype) == size_bytes(other.storage.dtype) && o.storage.axes == other.storage.axes;
+    });
   }
 
   static int64_t product(const std::vector<int64_t>& counts) {
@@ -241,18 +263,127 @@ class GroupLowering {
 
 }  // namespace
 
-int Group::root() const {
-  for (size_t i = stages.size(); i-- > 0;)
-    if (stages[i].placement == Placement::Root) return stages[i].node;
-  FRIT_UNREACHABLE();
+namespace {
+
+Expr constant_of(DType dtype, double value) {
+  return is_float(dtype) ? cast(constant(compute_dtype(dtype), value), dtype) : constant(dtype, value);
+}
+
+Compute copy_compute(const std::vector<int64_t>& shape, const Expr& value) {
+  Compute compute;
+  compute.free = static_cast<int>(shape.size());
+  Compute::Result result{value, {}};
+  for (size_t a = 0; a < shape.size(); ++a) {
+    compute.axes.push_back({fmt::format("i{}", a), index_constant(shape[a])});
+    result.axes.push_back(static_cast<int>(a));
+  }
+  compute.results.push_back(std::move(result));
+  return compute;
+}
+
+std::vector<Expr> plain_indices(size_t rank) {
+  std::vector<Expr> list;
+  for (size_t a = 0; a < rank; ++a) list.push_back(index(static_cast<int>(a)));
+  return list;
+}
+
+kernel::BufferParam buffer_param(const char* name, DType dtype, bool written) {
+  return {name, dtype == DType::Bool ? DType::U8 : dtype, written, size_bytes(dtype)};
+}
+
+// The margin cells as disjoint boxes: before and after each axis, over the whole width of later axes.
+std::vector<std::pair<std::vector<int64_t>, Storage>> margin_boxes(const std::vector<int64_t>& shape,
+                                                                   const Storage& storage, const Layout& layout) {
+  std::vector<std::pair<std::vector<int64_t>, Storage>> boxes;
+  for (size_t a = 0; a < layout.margins.size(); ++a) {
+    for (const bool after : {false, true}) {
+      const int64_t width = after ? layout.margins[a].after : layout.margins[a].before;
+      if (width == 0) continue;
+      std::vector<int64_t> extents = shape;
+      Storage box = storage;
+      for (size_t d = a + 1; d < layout.margins.size(); ++d) {
+        extents[d] += layout.margins[d].before + layout.margins[d].after;
+        box.offset -= layout.margins[d].before * storage.axes[d].stride;
+      }
+      extents[a] = width;
+      box.offset += (after ? shape[a] : -width) * storage.axes[a].stride;
+      boxes.emplace_back(std::move(extents), std::move(box));
+    }
+  }
+  return boxes;
+}
+
+}  // namespace
+
+Lowered lower_copy(const std::vector<int64_t>& shape, const Storage& from, const Storage& to, const Layout&,
+                   const Machine& machine) {
+  const auto indices = plain_indices(shape.size());
+  Flat flat{-1, Placement::Root, copy_compute(shape, read(from.dtype, 0, indices)), {Value{0, 0}}};
+  const NestOperands operands{{{0, from}}, {{1, to}}};
+  const Nest nest = make_nest(flat, operands, 0);
+  const Schedule schedule = choose_schedule(nest, machine);
+  Lowered lowered;
+  kernel::Builder b("copy");
+  b.set_hoist_integers(true);
+  b.add_buffer(buffer_param("from", from.dtype, false));
+  b.add_buffer(buffer_param("to", to.dtype, true));
+  const Target target{b, machine, lowered.dims};
+  NestEmitter emitter(target, nest, schedule);
+  const std::vector<int64_t> counts = emitter.tile_counts();
+  lowered.tiles = std::accumulate(counts.begin(), counts.end(), int64_t{1}, std::multiplies<>());
+  emit_shares(target, counts, [&](const std::vector<kernel::Value>& tiles) {
+    for (size_t i = 0; i < tiles.size(); ++i)
+      emitter.bind(schedule.order[i], b.mul(tiles[i], b.i64(emitter.tile_size(schedule.order[i]))));
+    emitter.tile();
+  });
+  lowered.kernel = std::make_shared<kernel::Kernel>(b.finish());
+  lowered.operands = {{Value{}, from, -1, false}, {Value{}, to, -1, true}};
+  lowered.bytes = 2.0 * static_cast<double>(to.elements) * size_bytes(to.dtype);
+  lowered.schedule = to_string(schedule);
+  return lowered;
+}
+
+Lowered lower_margins(const std::vector<int64_t>& shape, const Storage& storage, const Layout& layout,
+                      const Machine& machine) {
+  Lowered lowered;
+  const auto boxes = margin_boxes(shape, storage, layout);
+  lowered.tiles = element_count(shape) == 0 ? 0 : static_cast<int64_t>(boxes.size());
+  lowered.operands = {{Value{}, storage, -1, true}};
+  kernel::Builder b("margins");
+  b.set_hoist_integers(true);
+  b.add_buffer(buffer_param("to", storage.dtype, true));
+  const Target target{b, machine, lowered.dims};
+  const auto loop = b.begin_loop(b.begin(), b.end(), b.i64(1));
+  std::vector<Nest> nests;
+  std::vector<Schedule> schedules;
+  nests.reserve(boxes.size());  // emitters keep references
+  schedules.reserve(boxes.size());
+  for (size_t i = 0; i < boxes.size(); ++i) {
+    const auto& [extents, box] = boxes[i];
+    Flat flat{-1, Placement::Root, copy_compute(extents, constant_of(storage.dtype, layout.fill)), {}};
+    nests.push_back(make_nest(flat, {{}, {{0, box}}}, 0));
+    schedules.push_back(choose_schedule(nests.back(), machine));
+    b.begin_if(b.eq(loop.i, b.i64(static_cast<int64_t>(i))));
+    NestEmitter(target, nests.back(), schedules.back()).serial_loops();
+    b.end_if();
+    lowered.bytes += static_cast<double>(element_count(extents)) * size_bytes(storage.dtype);
+  }
+  b.end_loop();
+  lowered.kernel = std::make_shared<kernel::Kernel>(b.finish());
+  return lowered;
 }
 
 Machine machine_named(std::string_view name) {
   if (name == "avx512") return {"avx512", 64, 32, true, true, true};
   if (name == "avx2") return {"avx2", 32, 16, true, true, true};
   if (name == "sse2") return {"sse2", 16, 16, false, false, false};
-  throw InputError(Finding{.where = {}, .what = "unknown instruction set", .excerpt = {}, .got = std::string(name),
-                           .expected = "sse2, avx2 or avx512", .fix = {}, .from = {}});
+  throw InputError(Finding{.where = {},
+                           .what = "unknown instruction set",
+                           .excerpt = {},
+                           .got = std::string(name),
+                           .expected = "sse2, avx2 or avx512",
+                           .fix = {},
+                           .from = {}});
 }
 
 Lowered lower(const Graph& graph, const Group& group, const StorageLookup& storages, const Machine& machine) {

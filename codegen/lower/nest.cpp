@@ -44,7 +44,8 @@ class Maker {
       for_each_node(root, [&](const Expr& e) {
         if (e.op() != Op::Read || nest_.reads.contains(e.id())) return;
         const NestOperands::Entry& entry = operands_.inputs[static_cast<size_t>(e.slot())];
-        nest_.reads.emplace(e.id(), make_access(entry.operand, entry.storage, e.positions(), flat_.compute, e.is_guarded()));
+        nest_.reads.emplace(e.id(),
+                            make_access(entry.operand, entry.storage, e.positions(), flat_.compute, e.is_guarded()));
       });
     });
     for (size_t r = 0; r < flat_.compute.results.size(); ++r) {
@@ -112,8 +113,10 @@ class Maker {
       if (gone(a)) continue;
       number[a] = static_cast<int>(nest_.axes.size());
       nest_.axes.push_back(axes_[a]);
-      if (axes_[a].outer) ++nest_.outer_count;
-      else if (!axes_[a].reduced) ++nest_.free_count;
+      if (axes_[a].outer)
+        ++nest_.outer_count;
+      else if (!axes_[a].reduced)
+        ++nest_.free_count;
     }
     for (auto& [id, access] : nest_.reads) renumber(access, number);
     for (Access& access : nest_.writes) {
@@ -159,17 +162,31 @@ std::optional<Affine> affine_of(const Expr& e, size_t axes) {
     auto [x, factor] = std::move(work.back());
     work.pop_back();
     switch (x.op()) {
-      case Op::Const: result.constant += factor * x.int_value(); break;
-      case Op::Index: result.coefficients[x.bits()] += factor; break;
-      case Op::Add: work.emplace_back(x.arg(0), factor), work.emplace_back(x.arg(1), factor); break;
-      case Op::Sub: work.emplace_back(x.arg(0), factor), work.emplace_back(x.arg(1), -factor); break;
-      case Op::Neg: work.emplace_back(x.arg(0), -factor); break;
-      case Op::Mul:
-        if (x.arg(1).is_constant()) work.emplace_back(x.arg(0), factor * x.arg(1).int_value());
-        else if (x.arg(0).is_constant()) work.emplace_back(x.arg(1), factor * x.arg(0).int_value());
-        else return std::nullopt;
+      case Op::Const:
+        result.constant += factor * x.int_value();
         break;
-      default: return std::nullopt;
+      case Op::Index:
+        result.coefficients[x.bits()] += factor;
+        break;
+      case Op::Add:
+        work.emplace_back(x.arg(0), factor), work.emplace_back(x.arg(1), factor);
+        break;
+      case Op::Sub:
+        work.emplace_back(x.arg(0), factor), work.emplace_back(x.arg(1), -factor);
+        break;
+      case Op::Neg:
+        work.emplace_back(x.arg(0), -factor);
+        break;
+      case Op::Mul:
+        if (x.arg(1).is_constant())
+          work.emplace_back(x.arg(0), factor * x.arg(1).int_value());
+        else if (x.arg(0).is_constant())
+          work.emplace_back(x.arg(1), factor * x.arg(0).int_value());
+        else
+          return std::nullopt;
+        break;
+      default:
+        return std::nullopt;
     }
   }
   return result;
@@ -203,7 +220,7 @@ Access make_access(int operand, const Storage& storage, std::span<const Expr> po
     }
   }
   if (flat.is_constant(0)) return access;
-  const auto affine = affine_of(simplify_index(flat, ranges_of(compute)), axes);
+  const auto affine = affine_of(flat, axes);
   if (!affine) return give_up();
   access.constant += affine->constant;
   for (size_t a = 0; a < axes; ++a) access.coefficients[a] += affine->coefficients[a];

@@ -9,18 +9,18 @@
 
 namespace frit {
 
-/// Where one read or write goes: element offset = constant + sum of coefficients[a] * index of nest axis a, when affine.
-/// On `blocked_axis` the offset steps by `coefficients` inside a block and by `block_stride` from block to block; such a
-/// nest must walk that axis in whole blocks.
+/// Where one read or write goes: element offset = constant + sum of coefficients[a] * index of nest axis a, when
+/// affine. On `blocked_axis` the offset steps by `coefficients` inside a block and by `block_stride` from block to
+/// block; such a nest must walk that axis in whole blocks.
 struct Access {
-  int operand = -1;                     // buffer of the kernel, or -1 for scratch
+  int operand = -1;  // buffer of the kernel, or -1 for scratch
   DType dtype = DType::F32;
   bool affine = false;
   int64_t constant = 0;
   std::vector<int64_t> coefficients;
   int blocked_axis = -1;
   int64_t block = 0, block_stride = 0;
-  Storage storage;                      // for accesses that are not affine
+  Storage storage;  // for accesses that are not affine
 };
 
 struct NestAxis {
@@ -33,13 +33,13 @@ struct NestAxis {
 
 /// One stage as loops: axes of extent 1 are gone, neighbours that every access walks alike are one axis.
 struct Nest {
-  std::vector<NestAxis> axes;                   // outer, then free, then reduced
-  std::vector<int> axis_of;                     // axis of the compute -> axis of the nest; -1: its only index is 0
-  std::map<const void*, Access> reads;          // by the id of the Read expression
-  std::vector<Access> writes;                   // one per result
+  std::vector<NestAxis> axes;           // outer, then free, then reduced
+  std::vector<int> axis_of;             // axis of the compute -> axis of the nest; -1: its only index is 0
+  std::map<const void*, Access> reads;  // by the id of the Read expression
+  std::vector<Access> writes;           // one per result
   Reduction reduction;
-  std::vector<Expr> values;                     // of the results, over Acc when there are reduced axes
-  int outer_count = 0, free_count = 0;          // free without outer
+  std::vector<Expr> values;             // of the results, over Acc when there are reduced axes
+  int outer_count = 0, free_count = 0;  // free without outer
   int reduced_count() const { return static_cast<int>(axes.size()) - outer_count - free_count; }
 };
 
@@ -50,8 +50,8 @@ struct Affine {
 };
 std::optional<Affine> affine_of(const Expr& e, size_t axes);
 
-/// The access of `positions` over the axes of `compute` into `storage`. A flattening walk (positions with // and %) is affine
-/// where the strides compose, as they do in a row-major tensor.
+/// The access of `positions` over the axes of `compute` into `storage`. A flattening walk (positions with // and %) is
+/// affine where the strides compose, as they do in a row-major tensor.
 Access make_access(int operand, const Storage& storage, std::span<const Expr> positions, const Compute& compute,
                    bool guarded = false);
 

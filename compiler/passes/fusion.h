@@ -13,8 +13,8 @@ struct GraphFacts {
   const Graph& graph;
   std::vector<std::vector<int>> consumers;  // of each node, without repeats
   std::vector<bool> is_output;
-  std::vector<double> cost;                 // operations for each element of the innermost loop
-  std::vector<int> size;                    // distinct expression nodes
+  std::vector<double> cost;  // operations for each element of the innermost loop
+  std::vector<int> size;     // distinct expression nodes
 
   const Compute* compute(int node) const { return std::get_if<Compute>(&graph.node(node).payload); }
   bool is_pointwise(int node) const { return compute(node) && compute(node)->reduced() == 0; }
@@ -34,9 +34,9 @@ struct PaddingMatch {
 };
 std::optional<PaddingMatch> match_padding(const Graph& graph, int node);
 
-/// Which computes are written into their readers: cheap or once-read pointwise producers into pointwise and reduce readers,
-/// never into the inner loop of a product; a reduction into the pointwise chain that is its epilogue, one per chain.
-/// Work repeated stays small. Paddings that become margins (`as_margins`) are not inlined.
+/// Which computes are written into their readers: cheap or once-read pointwise producers into pointwise and reduce
+/// readers, never into the inner loop of a product; a reduction into the pointwise chain that is its epilogue, one per
+/// chain. Work repeated stays small. Paddings that become margins (`as_margins`) are not inlined.
 std::vector<bool> choose_inlined(const GraphFacts& facts, const std::vector<bool>& as_margins);
 
 /// Groups of the stages that remain, in order of execution; chains over the same rows share one group.

@@ -15,8 +15,8 @@ namespace {
 // Limits of one kernel (INVARIANTS 24); inlining stops well before them.
 constexpr int kMaxExpressionNodes = 400;
 constexpr size_t kMaxInputs = 48;
-constexpr double kRepeat = 1.2;                  // work repeated by inlining, at most
-constexpr double kMaxRowElements = 32 * 1024;    // of a stage inside a group of rows: it should stay in the first caches
+constexpr double kRepeat = 1.2;                // work repeated by inlining, at most
+constexpr double kMaxRowElements = 32 * 1024;  // of a stage inside a group of rows: it should stay in the first caches
 
 double operation_cost(const Expr& e) {
   if (!is_float(e.dtype()) && !is_comparison(e.op())) return 0;
@@ -29,10 +29,13 @@ double operation_cost(const Expr& e) {
     case Op::Read:
     case Op::Cast:
     case Op::Neg:
-    case Op::Abs: return 0;
+    case Op::Abs:
+      return 0;
     case Op::Div:
-    case Op::Sqrt: return 4;
-    default: break;
+    case Op::Sqrt:
+      return 4;
+    default:
+      break;
   }
   const bool simple = is_binary(e.op()) ? e.op() != Op::Pow && e.op() != Op::Atan2 && e.op() != Op::LogAddExp
                                         : e.op() == Op::Select || e.op() == Op::Fma || e.op() == Op::Floor;
@@ -61,7 +64,8 @@ double iterations(const Compute& compute) {
 
 double free_iterations(const Compute& compute) {
   double n = 1;
-  for (int a = 0; a < compute.free; ++a) n *= static_cast<double>(static_extent(compute.axes[static_cast<size_t>(a)].extent));
+  for (int a = 0; a < compute.free; ++a)
+    n *= static_cast<double>(static_extent(compute.axes[static_cast<size_t>(a)].extent));
   return n;
 }
 
@@ -134,7 +138,9 @@ class Inliner {
 
   std::vector<bool> run() {
     for (int node = 0; node < static_cast<int>(facts_.graph.nodes().size()); ++node) {
-      if (!facts_.compute(node) || facts_.is_output[static_cast<size_t>(node)] || as_margins_[static_cast<size_t>(node)]) continue;
+      if (!facts_.compute(node) || facts_.is_output[static_cast<size_t>(node)] ||
+          as_margins_[static_cast<size_t>(node)])
+        continue;
       if (facts_.consumers[static_cast<size_t>(node)].empty()) continue;
       if (facts_.is_reduction(node)) anchored_[static_cast<size_t>(node)] = true;
       if (anchored_[static_cast<size_t>(node)] ? into_epilogue(node) : into_readers(node)) accept(node);
@@ -173,7 +179,8 @@ class Inliner {
 
   bool fits(int node, int reader) const {
     const size_t r = static_cast<size_t>(reader);
-    if (total_size_[r] + total_size_[static_cast<size_t>(node)] * reads_of(node, reader) > kMaxExpressionNodes) return false;
+    if (total_size_[r] + total_size_[static_cast<size_t>(node)] * reads_of(node, reader) > kMaxExpressionNodes)
+      return false;
     return inputs_[r].size() + inputs_[static_cast<size_t>(node)].size() <= kMaxInputs;
   }
 
@@ -182,7 +189,9 @@ class Inliner {
   bool into_epilogue(int node) const {
     if (readers(node).size() != 1) return false;
     const int reader = readers(node)[0];
-    if (!facts_.is_pointwise(reader) || anchored_[static_cast<size_t>(reader)] || as_margins_[static_cast<size_t>(reader)]) return false;
+    if (!facts_.is_pointwise(reader) || anchored_[static_cast<size_t>(reader)] ||
+        as_margins_[static_cast<size_t>(reader)])
+      return false;
     if (!fits(node, reader) || facts_.graph.node(node).results.size() != 1) return false;
     const Compute& own = *facts_.compute(reader);
     if (own.results.size() != 1) return false;
@@ -218,7 +227,8 @@ class Inliner {
       for_each_read(node, reader, [&](const Expr& e, bool in_loop) {
         repeated += in_loop ? iterations(own) : free_iterations(own);
         guarded = guarded || e.is_guarded();
-        in_product = in_product || (in_loop && is_sum_of_products(own.reduction) && iterations(own) > kRepeat * elements);
+        in_product =
+            in_product || (in_loop && is_sum_of_products(own.reduction) && iterations(own) > kRepeat * elements);
       });
       if (in_product) return false;
       if (repeated > kRepeat * elements && cost > 1) return false;
@@ -281,7 +291,8 @@ class RowGrouper {
     std::set<int> seen{node};
     for (size_t i = 0; i < stages.size(); ++i) {
       for (const Value& v : facts_.graph.node(stages[i].node).inputs)
-        if (inlined_[static_cast<size_t>(v.node)] && seen.insert(v.node).second) stages.push_back({v.node, Placement::Inline});
+        if (inlined_[static_cast<size_t>(v.node)] && seen.insert(v.node).second)
+          stages.push_back({v.node, Placement::Inline});
     }
     std::sort(stages.begin(), stages.end(), [](const Stage& a, const Stage& b) { return a.node < b.node; });
     return Group{facts_.graph.node(node).label, std::move(stages), 0};
@@ -293,8 +304,8 @@ class RowGrouper {
     for (const int node : earlier) {
       for (Stage stage : single(node).stages) {
         if (stage.placement == Placement::Root) stage.placement = Placement::At;
-        const bool there = std::any_of(group.stages.begin(), group.stages.end(),
-                                       [&](const Stage& s) { return s.node == stage.node; });
+        const bool there =
+            std::any_of(group.stages.begin(), group.stages.end(), [&](const Stage& s) { return s.node == stage.node; });
         if (!there) group.stages.push_back(stage);
       }
     }
@@ -414,13 +425,15 @@ Grouping group(const Graph& graph, const Machine& machine) {
   std::vector<bool> as_margins(graph.nodes().size(), false);
   for (int node = 0; node < static_cast<int>(graph.nodes().size()); ++node) {
     const auto padding = match_padding(graph, node);
-    if (!padding || facts.is_output[static_cast<size_t>(node)] || facts.is_output[static_cast<size_t>(padding->source.node)]) continue;
+    if (!padding || facts.is_output[static_cast<size_t>(node)] ||
+        facts.is_output[static_cast<size_t>(padding->source.node)])
+      continue;
     const Payload& source = graph.node(padding->source).payload;
     const auto& readers = facts.consumers[static_cast<size_t>(node)];
     const bool computed = std::holds_alternative<Compute>(source);
     const bool read_by_computes = std::all_of(readers.begin(), readers.end(), [&](int r) { return facts.compute(r); });
-    as_margins[static_cast<size_t>(node)] = computed && read_by_computes && padding->fill == 0 &&
-                                            !as_margins[static_cast<size_t>(padding->source.node)];
+    as_margins[static_cast<size_t>(node)] =
+        computed && read_by_computes && padding->fill == 0 && !as_margins[static_cast<size_t>(padding->source.node)];
   }
   Grouping grouping;
   grouping.groups = make_groups(facts, choose_inlined(facts, as_margins), as_margins);

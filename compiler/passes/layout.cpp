@@ -16,8 +16,8 @@ namespace {
 struct Anchor {
   int group = 0;
   Flat flat;
-  Expr map, weights;              // the Read expressions
-  std::set<int> weight_axes;      // axes of the compute that the weights' positions depend on
+  Expr map, weights;          // the Read expressions
+  std::set<int> weight_axes;  // axes of the compute that the weights' positions depend on
 };
 
 std::set<int> axes_of(const Expr& e) {
@@ -36,7 +36,8 @@ std::set<int> axes_of_read(const Expr& read) {
 
 class LayoutChooser {
  public:
-  LayoutChooser(const GraphFacts& facts, Grouping& grouping, const std::vector<bool>& as_margins, const Machine& machine)
+  LayoutChooser(const GraphFacts& facts, Grouping& grouping, const std::vector<bool>& as_margins,
+                const Machine& machine)
       : facts_(facts), graph_(facts.graph), grouping_(grouping), as_margins_(as_margins), machine_(machine) {}
 
   void run() {
@@ -63,7 +64,9 @@ class LayoutChooser {
   }
 
   bool is_constant(const Value& v) const { return std::holds_alternative<Constant>(graph_.node(v).payload); }
-  const Value& source(const Flat& flat, const Expr& read) const { return flat.inputs[static_cast<size_t>(read.slot())]; }
+  const Value& source(const Flat& flat, const Expr& read) const {
+    return flat.inputs[static_cast<size_t>(read.slot())];
+  }
 
   // The tensor behind a padding that became a margin.
   Value stored(Value v) const {
@@ -86,7 +89,8 @@ class LayoutChooser {
       std::swap(anchor.map, anchor.weights);
     anchor.weight_axes = axes_of_read(anchor.weights);
     const auto only_weights = [&](const std::set<int>& axes) {
-      return !axes.empty() && std::includes(anchor.weight_axes.begin(), anchor.weight_axes.end(), axes.begin(), axes.end());
+      return !axes.empty() &&
+             std::includes(anchor.weight_axes.begin(), anchor.weight_axes.end(), axes.begin(), axes.end());
     };
     const Value map = source(anchor.flat, anchor.map);
     std::vector<int> channels;
@@ -290,12 +294,14 @@ class LayoutChooser {
     const Value map = source(anchor.flat, anchor.map);
     const auto found = grouping_.layouts.find(stored(map));
     Layout layout = found != grouping_.layouts.end() ? found->second : row_major(rank(map));
-    if (const auto packed = packed_maps_.find({anchor.group, map}); packed != packed_maps_.end()) layout = packed->second;
+    if (const auto packed = packed_maps_.find({anchor.group, map}); packed != packed_maps_.end())
+      layout = packed->second;
     const auto place = [&](int d) {
       const std::set<int> axes = axes_of(anchor.weights.positions()[static_cast<size_t>(d)]);
       for (size_t level = 0; level < layout.levels.size(); ++level) {
         const std::set<int> there = axes_of(anchor.map.positions()[static_cast<size_t>(layout.levels[level].axis)]);
-        if (std::any_of(axes.begin(), axes.end(), [&](int a) { return there.contains(a); })) return static_cast<int>(level);
+        if (std::any_of(axes.begin(), axes.end(), [&](int a) { return there.contains(a); }))
+          return static_cast<int>(level);
       }
       return -1;
     };
@@ -306,7 +312,9 @@ class LayoutChooser {
   void pack_map(const Anchor& anchor) {
     const Value map = source(anchor.flat, anchor.map);
     const auto wanted = channel_.find(map);
-    if (wanted == channel_.end() || is_free(map) || wanted->second == rank(map) - 1 || as_margins_[static_cast<size_t>(map.node)]) return;
+    if (wanted == channel_.end() || is_free(map) || wanted->second == rank(map) - 1 ||
+        as_margins_[static_cast<size_t>(map.node)])
+      return;
     if (is_constant(map)) return;
     const Layout layout = channels_last(map, wanted->second);
     if (const auto at = slot_of(anchor.group, map)) {
