@@ -43,7 +43,7 @@ class Flattener {
     for (size_t slot = 0; slot < flat.inputs.size(); ++slot) inline_pointwise(flat, static_cast<int>(slot));
     inline_reduction(flat);
     for (size_t slot = 0; slot < flat.inputs.size(); ++slot) inline_pointwise(flat, static_cast<int>(slot));
-    drop_unused_inputs(flat);
+    drop_unused_inputs(flat.compute, flat.inputs);
     write_guards(flat);
     return flat;
   }
@@ -197,25 +197,6 @@ class Flattener {
     return {low, high};
   }
 
-  static void drop_unused_inputs(Flat& flat) {
-    std::vector<int> renumbered(flat.inputs.size(), -1);
-    std::vector<Value> kept;
-    const auto note = [&](const Expr& root) {
-      for_each_node(root, [&](const Expr& e) {
-        if (e.op() != Op::Read || renumbered[static_cast<size_t>(e.slot())] >= 0) return;
-        renumbered[static_cast<size_t>(e.slot())] = static_cast<int>(kept.size());
-        kept.push_back(flat.inputs[static_cast<size_t>(e.slot())]);
-      });
-    };
-    for (const Expr& e : flat.compute.reduction.init) note(e);
-    for (const Expr& e : flat.compute.reduction.step) note(e);
-    for (const Compute::Result& r : flat.compute.results) note(r.value);
-    rewrite_all(flat.compute, [&](const Expr& e) -> Expr {
-      return e.op() == Op::Read ? with_slot(e, renumbered[static_cast<size_t>(e.slot())]) : Expr();
-    });
-    flat.inputs = std::move(kept);
-  }
-
   const Graph& graph_;
   const std::set<int>& inlined_;
 };
@@ -229,6 +210,25 @@ Expr inside(std::span<const Expr> positions, const Shape& shape, const Expr& con
     all = both(all, binary(Op::Lt, positions[d], shape[d]));
   }
   return all;
+}
+
+void drop_unused_inputs(Compute& compute, std::vector<Value>& inputs) {
+  std::vector<int> renumbered(inputs.size(), -1);
+  std::vector<Value> kept;
+  const auto note = [&](const Expr& root) {
+    for_each_node(root, [&](const Expr& e) {
+      if (e.op() != Op::Read || renumbered[static_cast<size_t>(e.slot())] >= 0) return;
+      renumbered[static_cast<size_t>(e.slot())] = static_cast<int>(kept.size());
+      kept.push_back(inputs[static_cast<size_t>(e.slot())]);
+    });
+  };
+  for (const Expr& e : compute.reduction.init) note(e);
+  for (const Expr& e : compute.reduction.step) note(e);
+  for (const Compute::Result& r : compute.results) note(r.value);
+  rewrite_all(compute, [&](const Expr& e) -> Expr {
+    return e.op() == Op::Read ? with_slot(e, renumbered[static_cast<size_t>(e.slot())]) : Expr();
+  });
+  inputs = std::move(kept);
 }
 
 std::vector<Flat> flatten(const Graph& graph, const Group& group) {

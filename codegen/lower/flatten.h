@@ -19,6 +19,9 @@ struct Flat {
 /// inline reduction is read by one pointwise stage at exactly that stage's own indices, which becomes its epilogue.
 std::vector<Flat> flatten(const Graph& graph, const Group& group);
 
+/// Renumbers slots in the order of first use and drops inputs that no expression reads.
+void drop_unused_inputs(Compute& compute, std::vector<Value>& inputs);
+
 /// The condition that every position lies inside `shape`, and `condition` holds.
 Expr inside(std::span<const Expr> positions, const Shape& shape, const Expr& condition);
 
