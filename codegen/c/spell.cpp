@@ -25,18 +25,21 @@ DType signed_of(DType d) {
 std::string spell_number(const Dialect& dialect, DType d, uint64_t bits) {
   if (d == DType::F32) {
     const auto value = std::bit_cast<float>(static_cast<uint32_t>(bits));
-    return std::isfinite(value) ? format("({:a}f)", value) : format("as_float({:#x}u)", bits);
+    if (!std::isfinite(value)) return format("as_float({:#x}u)", bits);
+    return std::signbit(value) ? format("({:a}f)", value) : format("{:a}f", value);
   }
   if (d == DType::F64) {
     const auto value = std::bit_cast<double>(bits);
-    return std::isfinite(value) ? format("({:a})", value) : format("as_double({:#x}ul)", bits);
+    if (!std::isfinite(value)) return format("as_double({:#x}ul)", bits);
+    return std::signbit(value) ? format("({:a})", value) : format("{:a}", value);
   }
   if (d == DType::Bool) return bits ? "1" : "0";
   const std::string type(dialect.types[static_cast<size_t>(d)]);
   if (d == DType::I32 || d == DType::I64) {
     const int64_t value = kernel::signed_value(d, bits);
     const bool is_lowest = value == (d == DType::I32 ? INT32_MIN : INT64_MIN);  // no literal of its own
-    if (!is_lowest) return format("({}{})", value, d == DType::I64 ? "l" : "");
+    const char* suffix = d == DType::I64 ? "l" : "";
+    if (!is_lowest) return value < 0 ? format("({}{})", value, suffix) : format("{}{}", value, suffix);
     return format("({}){:#x}{}", type, bits, d == DType::I64 ? "ul" : "u");
   }
   if (d == DType::U32) return format("{}u", bits);
