@@ -20,17 +20,17 @@ class Library;
 struct ImportOptions {
   /// Shapes by input name, for inputs with free dims. An input named here whose dims share names with others gives them
   /// too.
-  std::map<std::string, std::vector<int64_t>> shapes;
+  std::map<std::string, std::vector<int64_t>> shapes = {};
   /// A free first dim is 1 where nothing else gives it.
   bool free_batch_is_one = false;
   /// Values inside the model to give as outputs too, after the model's own.
-  std::vector<std::string> more_outputs;
+  std::vector<std::string> more_outputs = {};
   /// Initializers that are also graph inputs and that the caller will pass in (IR version 4 and up). The others are
   /// constants.
-  std::vector<std::string> fed_initializers;
+  std::vector<std::string> fed_initializers = {};
   /// Every float ConstantOfShape of an initializer becomes a weight with seeded random values (docs/references.md),
   /// so that networks whose weights are one number can be told from wrong ones.
-  std::optional<uint64_t> random_weights;
+  std::optional<uint64_t> random_weights = {};
 };
 
 /// A model as a graph of computes.
