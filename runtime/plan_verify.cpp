@@ -56,6 +56,8 @@ class PlanVerifier {
              fmt::format("0 to {}", kMaxArenaBytes));
     }
     std::set<std::pair<StorageKind, int64_t>> seen;
+    int counts[4] = {};
+    for (const Storage& storage : plan_.storages) ++counts[static_cast<int>(storage.kind)];
     for (int i = 0; i < static_cast<int>(plan_.storages.size()); ++i) {
       const Storage& storage = plan_.storages[static_cast<size_t>(i)];
       if (storage.bytes < 0) report(label(i), "negative size", fmt::format("{}", storage.bytes), "0 or more");
@@ -64,10 +66,10 @@ class PlanVerifier {
       }
       if (storage.kind == StorageKind::Arena) {
         check_box(i, storage);
-      } else if (storage.at < 0 || storage.at >= plan_.count_of(storage.kind) ||
+      } else if (storage.at < 0 || storage.at >= counts[static_cast<int>(storage.kind)] ||
                  !seen.emplace(storage.kind, storage.at).second) {
         report(label(i), "index among its kind is out of range or taken", fmt::format("{}", storage.at),
-               fmt::format("each of 0 to {} once", plan_.count_of(storage.kind) - 1));
+               fmt::format("each of 0 to {} once", counts[static_cast<int>(storage.kind)] - 1));
       }
     }
   }
@@ -150,41 +152,53 @@ class PlanVerifier {
            b.at < a.at + a.bytes;
   }
 
+  /// Walks the launches with the boxes that are alive, by offset: a new box may touch neither neighbour.
   void check_lives() {
-    std::vector<int> boxes;
+    const size_t launches = plan_.launches.size();
+    std::vector<std::vector<int>> born(launches), dead(launches);
     for (int s = 0; s < static_cast<int>(plan_.storages.size()); ++s) {
       const Storage& storage = plan_.storages[static_cast<size_t>(s)];
-      if (storage.kind == StorageKind::Arena && storage.bytes > 0 && lives_[static_cast<size_t>(s)].first_use >= 0) {
-        boxes.push_back(s);
-      }
+      const Life& life = lives_[static_cast<size_t>(s)];
+      if (storage.kind != StorageKind::Arena || storage.bytes == 0 || life.first_use < 0) continue;
+      born[static_cast<size_t>(life.first_use)].push_back(s);
+      dead[static_cast<size_t>(life.last_use)].push_back(s);
     }
-    const auto at = [&](int s) { return plan_.storages[static_cast<size_t>(s)].at; };
-    std::sort(boxes.begin(), boxes.end(), [&](int a, int b) { return at(a) < at(b); });
-    for (size_t i = 0; i < boxes.size(); ++i) {
-      const Storage& a = plan_.storages[static_cast<size_t>(boxes[i])];
-      for (size_t j = i + 1; j < boxes.size() && at(boxes[j]) < a.at + a.bytes; ++j) {
-        const Life& one = lives_[static_cast<size_t>(boxes[i])];
-        const Life& two = lives_[static_cast<size_t>(boxes[j])];
-        if (one.last_use < two.first_use || two.last_use < one.first_use) continue;
-        report(label(boxes[i]), fmt::format("shares bytes with {} while both are alive", label(boxes[j])),
-               fmt::format("launches {} to {} and {} to {}", one.first_use, one.last_use, two.first_use, two.last_use),
-               "disjoint boxes or disjoint lives");
+    std::set<std::pair<int64_t, int>> alive;  // offset, storage
+    for (size_t launch = 0; launch < launches; ++launch) {
+      for (const int s : born[launch]) {
+        const auto here = alive.emplace(plan_.storages[static_cast<size_t>(s)].at, s).first;
+        if (here != alive.begin()) check_neighbours(std::prev(here)->second, s);
+        if (std::next(here) != alive.end()) check_neighbours(s, std::next(here)->second);
       }
+      for (const int s : dead[launch]) alive.erase({plan_.storages[static_cast<size_t>(s)].at, s});
     }
+  }
+
+  void check_neighbours(int a, int b) {
+    if (!overlap(plan_.storages[static_cast<size_t>(a)], plan_.storages[static_cast<size_t>(b)])) return;
+    const Life &one = lives_[static_cast<size_t>(a)], &two = lives_[static_cast<size_t>(b)];
+    report(label(a), fmt::format("shares bytes with {} while both are alive", label(b)),
+           fmt::format("launches {} to {} and {} to {}", one.first_use, one.last_use, two.first_use, two.last_use),
+           "disjoint boxes or disjoint lives");
   }
 
   /// Launches since the last barrier may run at once: no two of them may touch the same bytes when one writes.
   void check_order() {
-    int start = 0;
+    std::vector<int> parallel, serial;  // since the last barrier
     for (int j = 0; j < static_cast<int>(plan_.launches.size()); ++j) {
       const Launch& launch = plan_.launches[static_cast<size_t>(j)];
-      if (launch.waits) start = j;
-      if (launch.keeps_shares) continue;
-      for (int i = start; i < j; ++i) {
-        const Launch& earlier = plan_.launches[static_cast<size_t>(i)];
-        if (earlier.is_serial && launch.is_serial) continue;  // worker 0 runs both, in order
-        check_pair(i, j);
+      if (launch.waits) {
+        parallel.clear();
+        serial.clear();
       }
+      if (!launch.keeps_shares) {
+        for (const int i : parallel) check_pair(i, j);
+        // Worker 0 runs serial launches in order.
+        for (const int i : serial) {
+          if (!launch.is_serial) check_pair(i, j);
+        }
+      }
+      (launch.is_serial ? serial : parallel).push_back(j);
     }
   }
 

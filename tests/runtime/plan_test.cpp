@@ -1,6 +1,6 @@
 #include "runtime/plan.h"
 
-#include <cstring>
+#include <random>
 #include <thread>
 
 #include "runtime/plan_instance.h"
@@ -165,6 +165,60 @@ TEST(Plan, VerifierFindsWhatNumbersTell) {
     else
       EXPECT_NE(text.find(row.what), std::string::npos) << row.what << " in " << text;
   }
+}
+
+TEST(Plan, AnyTextIsRefusedOrVerified) {
+  const std::string text = print_plan(make_plan());
+  std::mt19937 random(11);
+  int good = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bad = text;
+    for (uint32_t edits = 1 + random() % 4; edits > 0; --edits) {
+      const size_t at = random() % bad.size();
+      switch (random() % 4) {
+        case 0:
+          bad[at] = static_cast<char>(random());
+          break;
+        case 1:
+          bad[at] = static_cast<char>('0' + random() % 10);
+          break;
+        case 2:
+          bad.erase(at, 1 + random() % 8);
+          break;
+        case 3:
+          bad.insert(at, "9");
+          break;
+      }
+    }
+    try {
+      const Plan plan = parse_plan(bad);
+      EXPECT_EQ(parse_plan(print_plan(plan)), plan);
+      good += verify_plan(plan).empty() ? 1 : 0;
+    } catch (const InputError&) {
+    }
+  }
+  EXPECT_GT(good, 100);  // names and dims may be anything
+}
+
+TEST(Plan, LongPlansVerifyQuickly) {
+  Plan plan;
+  plan.kernels = {{"k", {}}};
+  plan.storages = {{"x", StorageKind::Input, 0, 64}, {"y", StorageKind::Output, 0, 64}};
+  constexpr int kLaunches = 50'000;
+  for (int i = 0; i < kLaunches; ++i) {
+    const int last = i == 0 ? 0 : i + 1;
+    plan.storages.push_back({"t", StorageKind::Arena, i % 2 * 64, 64});
+    plan.launches.push_back({.name = "l",
+                             .kernel = 0,
+                             .arguments = {{last}, {i + 2, 0, Access::Write}},
+                             .dims = {},
+                             .is_serial = i % 3 != 0,
+                             .waits = i % 3 != 2});
+  }
+  plan.launches.back().arguments[1].storage = 1;
+  plan.arena_bytes = 128;
+  EXPECT_TRUE(verify_plan(plan).empty());
+  EXPECT_EQ(parse_plan(print_plan(plan)), plan);
 }
 
 TEST(Plan, IsStoredAndVerifiedWhenRead) {
