@@ -8,6 +8,7 @@
 #include <limits>
 #include <new>
 
+#include "ir/scalar.h"
 #include "support/error.h"
 
 namespace frit {
@@ -60,18 +61,6 @@ void store(std::byte* data, int64_t i, T value) {
   std::memcpy(data + i * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
 }
 
-int64_t saturated(DType dtype, double value) {
-  if (std::isnan(value)) return 0;
-  value = std::trunc(value);
-  const bool is_signed_type = is_signed(dtype);
-  const int bits = 8 * size_bytes(dtype) - (is_signed_type ? 1 : 0);
-  const double limit = std::ldexp(1.0, bits);
-  if (value >= limit) return bits == 64 ? -1 : static_cast<int64_t>((uint64_t{1} << bits) - 1);
-  if (is_signed_type && value < -limit) return bits == 63 ? std::numeric_limits<int64_t>::min() : -(int64_t{1} << bits);
-  if (!is_signed_type && value < 0) return 0;
-  return dtype == DType::U64 ? static_cast<int64_t>(static_cast<uint64_t>(value)) : static_cast<int64_t>(value);
-}
-
 }  // namespace
 
 uint16_t f16_from(double value) { return narrow(value, 10, 15); }
@@ -85,11 +74,19 @@ int64_t element_count(std::span<const int64_t> shape) {
   bool empty = false;
   for (const int64_t extent : shape) {
     const auto refuse = [&](const char* what) {
-      throw InputError(Finding{.where = {}, .what = what, .excerpt = {}, .got = fmt::format("[{}]", fmt::join(shape, ", ")),
-                               .expected = "extents from 0 whose product fits 63 bits", .fix = {}, .from = {}});
+      throw InputError(Finding{.where = {},
+                               .what = what,
+                               .excerpt = {},
+                               .got = fmt::format("[{}]", fmt::join(shape, ", ")),
+                               .expected = "extents from 0 whose product fits 63 bits",
+                               .fix = {},
+                               .from = {}});
     };
     if (extent < 0) refuse("a shape has a negative extent");
-    if (extent == 0) { empty = true; continue; }
+    if (extent == 0) {
+      empty = true;
+      continue;
+    }
     if (__builtin_mul_overflow(nonzero, extent, &nonzero)) refuse("a shape is too large");
   }
   return empty ? 0 : nonzero;
@@ -98,8 +95,13 @@ int64_t element_count(std::span<const int64_t> shape) {
 Array::Array(DType dtype, std::vector<int64_t> shape)
     : dtype_(dtype), shape_(std::move(shape)), size_(element_count(shape_)), owned_(true) {
   if (size_ > std::numeric_limits<int64_t>::max() / 16)
-    throw InputError(Finding{.where = {}, .what = "an array is too large", .excerpt = {},
-                             .got = fmt::format("{} elements", size_), .expected = {}, .fix = {}, .from = {}});
+    throw InputError(Finding{.where = {},
+                             .what = "an array is too large",
+                             .excerpt = {},
+                             .got = fmt::format("{} elements", size_),
+                             .expected = {},
+                             .fix = {},
+                             .from = {}});
   auto memory = allocate(size_bytes());
   data_ = memory.get();
   owner_ = std::move(memory);
@@ -119,30 +121,45 @@ std::byte* Array::mutable_data() {
 
 int64_t Array::int_at(int64_t i) const {
   switch (dtype_) {
-    case DType::Bool: return load<uint8_t>(data_, i) != 0;
-    case DType::I8: return load<int8_t>(data_, i);
-    case DType::I16: return load<int16_t>(data_, i);
-    case DType::I32: return load<int32_t>(data_, i);
-    case DType::I64: return load<int64_t>(data_, i);
-    case DType::U8: return load<uint8_t>(data_, i);
-    case DType::U16: return load<uint16_t>(data_, i);
-    case DType::U32: return load<uint32_t>(data_, i);
-    case DType::U64: return static_cast<int64_t>(load<uint64_t>(data_, i));
+    case DType::Bool:
+      return load<uint8_t>(data_, i) != 0;
+    case DType::I8:
+      return load<int8_t>(data_, i);
+    case DType::I16:
+      return load<int16_t>(data_, i);
+    case DType::I32:
+      return load<int32_t>(data_, i);
+    case DType::I64:
+      return load<int64_t>(data_, i);
+    case DType::U8:
+      return load<uint8_t>(data_, i);
+    case DType::U16:
+      return load<uint16_t>(data_, i);
+    case DType::U32:
+      return load<uint32_t>(data_, i);
+    case DType::U64:
+      return static_cast<int64_t>(load<uint64_t>(data_, i));
     case DType::F16:
     case DType::BF16:
     case DType::F32:
-    case DType::F64: return saturated(DType::I64, float_at(i));
+    case DType::F64:
+      return saturate_to(DType::I64, float_at(i));
   }
   FRIT_UNREACHABLE();
 }
 
 double Array::float_at(int64_t i) const {
   switch (dtype_) {
-    case DType::F16: return f16_to(load<uint16_t>(data_, i));
-    case DType::BF16: return bf16_to(load<uint16_t>(data_, i));
-    case DType::F32: return load<float>(data_, i);
-    case DType::F64: return load<double>(data_, i);
-    case DType::U64: return static_cast<double>(load<uint64_t>(data_, i));
+    case DType::F16:
+      return f16_to(load<uint16_t>(data_, i));
+    case DType::BF16:
+      return bf16_to(load<uint16_t>(data_, i));
+    case DType::F32:
+      return load<float>(data_, i);
+    case DType::F64:
+      return load<double>(data_, i);
+    case DType::U64:
+      return static_cast<double>(load<uint64_t>(data_, i));
     case DType::Bool:
     case DType::I8:
     case DType::I16:
@@ -150,7 +167,8 @@ double Array::float_at(int64_t i) const {
     case DType::I64:
     case DType::U8:
     case DType::U16:
-    case DType::U32: return static_cast<double>(int_at(i));
+    case DType::U32:
+      return static_cast<double>(int_at(i));
   }
   FRIT_UNREACHABLE();
 }
@@ -158,30 +176,41 @@ double Array::float_at(int64_t i) const {
 void Array::set_int(int64_t i, int64_t value) {
   std::byte* data = mutable_data();
   switch (dtype_) {
-    case DType::Bool: return store<uint8_t>(data, i, value != 0);
+    case DType::Bool:
+      return store<uint8_t>(data, i, value != 0);
     case DType::I8:
-    case DType::U8: return store(data, i, static_cast<uint8_t>(value));
+    case DType::U8:
+      return store(data, i, static_cast<uint8_t>(value));
     case DType::I16:
-    case DType::U16: return store(data, i, static_cast<uint16_t>(value));
+    case DType::U16:
+      return store(data, i, static_cast<uint16_t>(value));
     case DType::I32:
-    case DType::U32: return store(data, i, static_cast<uint32_t>(value));
+    case DType::U32:
+      return store(data, i, static_cast<uint32_t>(value));
     case DType::I64:
-    case DType::U64: return store(data, i, value);
+    case DType::U64:
+      return store(data, i, value);
     case DType::F16:
     case DType::BF16:
     case DType::F32:
-    case DType::F64: return set_float(i, static_cast<double>(value));
+    case DType::F64:
+      return set_float(i, static_cast<double>(value));
   }
 }
 
 void Array::set_float(int64_t i, double value) {
   std::byte* data = mutable_data();
   switch (dtype_) {
-    case DType::F16: return store(data, i, f16_from(value));
-    case DType::BF16: return store(data, i, bf16_from(value));
-    case DType::F32: return store(data, i, static_cast<float>(value));
-    case DType::F64: return store(data, i, value);
-    case DType::Bool: return set_int(i, value != 0);
+    case DType::F16:
+      return store(data, i, f16_from(value));
+    case DType::BF16:
+      return store(data, i, bf16_from(value));
+    case DType::F32:
+      return store(data, i, static_cast<float>(value));
+    case DType::F64:
+      return store(data, i, value);
+    case DType::Bool:
+      return set_int(i, value != 0);
     case DType::I8:
     case DType::I16:
     case DType::I32:
@@ -189,7 +218,8 @@ void Array::set_float(int64_t i, double value) {
     case DType::U8:
     case DType::U16:
     case DType::U32:
-    case DType::U64: return set_int(i, saturated(dtype_, value));
+    case DType::U64:
+      return set_int(i, saturate_to(dtype_, value));
   }
 }
 

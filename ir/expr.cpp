@@ -8,6 +8,7 @@
 #include <mutex>
 #include <new>
 
+#include "ir/scalar.h"
 #include "support/error.h"
 
 namespace frit {
@@ -81,14 +82,14 @@ class Table {
   };
 
   static bool equal(const ExprNode& node, const Key& key) {
-    return node.op == key.op && node.dtype == key.dtype && node.bits == key.bits &&
-           node.arg_count == key.args.size() && std::equal(key.args.begin(), key.args.end(), node.args());
+    return node.op == key.op && node.dtype == key.dtype && node.bits == key.bits && node.arg_count == key.args.size() &&
+           std::equal(key.args.begin(), key.args.end(), node.args());
   }
 
   static ExprNode* create(const Key& key) {
     void* memory = ::operator new(sizeof(ExprNode) + key.args.size() * sizeof(Expr));
-    auto* node = new (memory)
-        ExprNode{{1}, key.hash, key.bits, static_cast<uint32_t>(key.args.size()), key.op, key.dtype};
+    auto* node =
+        new (memory) ExprNode{{1}, key.hash, key.bits, static_cast<uint32_t>(key.args.size()), key.op, key.dtype};
     for (size_t i = 0; i < key.args.size(); ++i) new (node->args() + i) Expr(key.args[i]);
     return node;
   }
@@ -129,7 +130,12 @@ struct OpInfo {
   std::string_view name;
   int operands;
 };
-constexpr OpInfo kOps[] = {{"const", 0}, {"index", 0}, {"symbol", 0}, {"acc", 0}, {"accright", 0}, {"read", -1},
+constexpr OpInfo kOps[] = {{"const", 0},
+                           {"index", 0},
+                           {"symbol", 0},
+                           {"acc", 0},
+                           {"accright", 0},
+                           {"read", -1},
 #define FRIT_OP(op, text) {text, 1},
                            FRIT_UNARY_OPS(FRIT_OP)
 #undef FRIT_OP
@@ -163,36 +169,6 @@ class SymbolNames {
 SymbolNames& symbol_names() {
   static auto* instance = new SymbolNames;
   return *instance;
-}
-
-int64_t wrap_to(DType dtype, int64_t v) {
-  switch (dtype) {
-    case DType::Bool: return v != 0;
-    case DType::I8: return static_cast<int8_t>(v);
-    case DType::I16: return static_cast<int16_t>(v);
-    case DType::I32: return static_cast<int32_t>(v);
-    case DType::U8: return static_cast<uint8_t>(v);
-    case DType::U16: return static_cast<uint16_t>(v);
-    case DType::U32: return static_cast<uint32_t>(v);
-    case DType::I64:
-    case DType::U64: return v;
-    case DType::F16:
-    case DType::BF16:
-    case DType::F32:
-    case DType::F64: break;
-  }
-  FRIT_UNREACHABLE();
-}
-
-int64_t saturate_to(DType dtype, double v) {
-  if (dtype == DType::Bool) return v != 0;
-  if (std::isnan(v)) return 0;
-  const int bits = 8 * size_bytes(dtype) - (is_signed(dtype) ? 1 : 0);
-  const double limit = std::ldexp(1.0, bits);
-  if (v >= limit) return bits == 64 ? -1 : bits == 63 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << bits) - 1;
-  const double low = is_signed(dtype) ? -limit : 0.0;
-  if (v <= low) return is_signed(dtype) ? (bits == 63 ? std::numeric_limits<int64_t>::min() : -(int64_t{1} << bits)) : 0;
-  return dtype == DType::U64 ? static_cast<int64_t>(static_cast<uint64_t>(v)) : static_cast<int64_t>(v);
 }
 
 }  // namespace
@@ -246,9 +222,7 @@ double Expr::float_value() const {
 // Read: bits = slot * 2 + guarded; args = positions, then condition and fill when guarded.
 int Expr::slot() const { return static_cast<int>(bits() >> 1); }
 bool Expr::is_guarded() const { return bits() & 1; }
-std::span<const Expr> Expr::positions() const {
-  return is_guarded() ? args().subspan(0, args().size() - 2) : args();
-}
+std::span<const Expr> Expr::positions() const { return is_guarded() ? args().subspan(0, args().size() - 2) : args(); }
 const Expr& Expr::guard_condition() const { return args()[args().size() - 2]; }
 const Expr& Expr::fill() const { return args()[args().size() - 1]; }
 
