@@ -22,10 +22,10 @@ struct Stage {
 /// One kernel: stages in order of computation. With At stages, all At and Root stages share their first `shared_axes`
 /// free axes (the rows), which are the outer, parallel loops. Otherwise there is one Root.
 struct Group {
-  std::string name;           // for people
+  std::string name;  // for people
   std::vector<Stage> stages;
   int shared_axes = 0;
-  int root() const;           // node of the last Root stage
+  int root() const;  // node of the last Root stage
 };
 
 /// Which computes share a kernel and how each tensor that exists is stored. Every Compute is in one group, or inlined
@@ -33,15 +33,26 @@ struct Group {
 struct Grouping {
   std::vector<Group> groups;        // in an order of execution
   std::map<Value, Layout> layouts;  // of every value that exists in memory; absent: row-major
-  // Packed copies of values in another layout, made by the init plan when the value is constant, else by a group of its own:
-  // read `slot` of `node` uses layout `layout` instead of the value's own.
+  // Packed copies of values in another layout, made by the init plan when the value is constant, else by a group of its
+  // own: read `slot` of `node` uses layout `layout` instead of the value's own.
   struct Packing {
     int node = -1;
     int slot = 0;
     Layout layout;
   };
   std::vector<Packing> packings;
+  // A padding that costs nothing: `node` is `source` seen with its margins, so that element i of an axis is element
+  // i - before of the source. The node is no stage; the source's layout has the margins.
+  struct Padding {
+    int node = -1;
+    Value source;
+    std::vector<int64_t> before;
+  };
+  std::vector<Padding> paddings;
 };
+
+/// The storage of a padding, given that of its source.
+Storage padded_storage(const Storage& source, const Grouping::Padding& padding);
 
 std::string to_string(const Grouping& grouping, const Graph& graph);
 std::vector<std::string> verify(const Grouping& grouping, const Graph& graph);  // INVARIANTS 12-16

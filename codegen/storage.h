@@ -10,10 +10,10 @@ namespace frit {
 
 /// How a tensor is stored, apart from what it is: levels from outermost to innermost, margins, and padded blocks.
 ///
-/// A level {axis, block} counts the blocks of `block` elements of that axis; an axis that is split appears twice, with its
-/// block and later with block 1: [n/32][k][n%32] is {{n, 32}, {k, 1}, {n, 1}}. Margins widen an axis on both sides: the
-/// elements there exist, hold `fill`, and are written by whoever writes the tensor. A split axis is padded to whole blocks,
-/// also with `fill`.
+/// A level {axis, block} counts the blocks of `block` elements of that axis; an axis that is split appears twice, with
+/// its block and later with block 1: [n/32][k][n%32] is {{n, 32}, {k, 1}, {n, 1}}. Margins widen an axis on both sides:
+/// the elements there exist, hold `fill`, and are written by whoever writes the tensor. A split axis is padded to whole
+/// blocks, also with `fill`.
 struct Layout {
   struct Level {
     int axis = 0;
@@ -33,7 +33,7 @@ struct Layout {
 Layout row_major(int rank);
 Layout permuted(const std::vector<int>& order);  // axes from outermost to innermost
 bool has_margins(const Layout& layout);
-std::string to_string(const Layout& layout);     // "n h+1+1 w+1+1 c", "o/32 k o%32" with axes a0, a1, ..
+std::string to_string(const Layout& layout);  // "n h+1+1 w+1+1 c", "o/32 k o%32" with axes a0, a1, ..
 Layout parse_layout(std::string_view text);
 
 /// Where the elements are: element [i0, i1, ..] is at offset + sum over axes of step(i), in elements, where
@@ -41,14 +41,14 @@ Layout parse_layout(std::string_view text);
 struct Storage {
   struct AxisStep {
     int64_t stride = 0;
-    int64_t block = 0;         // 0: not split
+    int64_t block = 0;  // 0: not split
     int64_t block_stride = 0;
     bool operator==(const AxisStep&) const = default;
   };
   DType dtype = DType::F32;
-  int64_t offset = 0;               // of element [0, 0, ..] from the start of the buffer
-  std::vector<AxisStep> axes;       // one per logical axis
-  int64_t elements = 0;             // of the whole buffer, margins and padding included
+  int64_t offset = 0;          // of element [0, 0, ..] from the start of the buffer
+  std::vector<AxisStep> axes;  // one per logical axis
+  int64_t elements = 0;        // of the whole buffer, margins and padding included
   bool operator==(const Storage&) const = default;
 };
 

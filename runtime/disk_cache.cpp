@@ -13,6 +13,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "runtime/disk_entry.h"
 #include "support/error.h"
 
 namespace frit::runtime {
@@ -22,15 +23,7 @@ constexpr uint64_t kDefaultLimit = uint64_t{1} << 30;
 constexpr uint64_t kMaxEntryBytes = uint64_t{256} << 20;
 constexpr uint32_t kRescanPuts = 256;  // other processes write too
 constexpr int64_t kStaleTemporaryNs = int64_t{3600} * 1'000'000'000;
-constexpr char kMagic[8] = {'F', 'R', 'I', 'T', 'E', 'N', 'T', '\n'};
-constexpr uint32_t kEntryVersion = 1;
-
-struct EntryHead {
-  char magic[8];
-  uint32_t version, kind_bytes;
-  uint64_t payload_bytes;
-  Digest key, checksum;
-};
+constexpr std::string_view kPackMagic = "FRITPACK1\n";
 
 class FileDescriptor {
  public:
@@ -71,12 +64,6 @@ void make_folders(const std::string& folder) {
     mkdir(folder.substr(0, end).c_str(), 0700);
   }
   mkdir(folder.c_str(), 0700);
-}
-
-Digest checksum_of(std::string_view kind, const Digest& key, std::string_view bytes) {
-  const std::string name = key.hex();
-  const std::string_view fields[] = {kind, name, bytes};
-  return digest_of_fields(fields);
 }
 
 bool read_all(int fd, char* to, size_t size) {
@@ -162,49 +149,33 @@ void DiskCache::open_folder() {
   folder_fd_ = fd;
 }
 
+std::optional<std::string> DiskCache::read_file(std::string_view path) {
+  const FileDescriptor file(openat(folder_fd_, std::string(path).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status = {};
+  if (!file.is_open() || fstat(file.get(), &status) != 0) return std::nullopt;
+  if (!is_private_file(status) || static_cast<uint64_t>(status.st_size) > kMaxEntryBytes) return "";
+  std::string bytes(static_cast<size_t>(status.st_size), '\0');
+  if (!read_all(file.get(), bytes.data(), bytes.size())) return "";
+  futimens(file.get(), nullptr);  // last use, for the order of eviction
+  return bytes;
+}
+
 std::optional<std::string> DiskCache::get(std::string_view kind, const Digest& key) {
   if (!is_usable()) return std::nullopt;
-  const FileDescriptor file(openat(folder_fd_, entry_path(kind, key).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  if (!file.is_open()) {
+  const std::optional<std::string> file = read_file(entry_path(kind, key));
+  const std::optional<DiskEntry> entry = file ? decode_entry(*file) : std::nullopt;
+  if (!entry || entry->kind != kind || entry->key != key) {
     ++counters_.misses;
+    if (file) ++counters_.damaged;
     return std::nullopt;
   }
-  const auto damaged = [&]() -> std::optional<std::string> {
-    ++counters_.damaged;
-    ++counters_.misses;
-    return std::nullopt;
-  };
-  struct stat status = {};
-  if (fstat(file.get(), &status) != 0 || !is_private_file(status)) return damaged();
-  const auto size = static_cast<uint64_t>(status.st_size);
-  EntryHead head = {};
-  if (size < sizeof head || size > kMaxEntryBytes) return damaged();
-  if (!read_all(file.get(), reinterpret_cast<char*>(&head), sizeof head)) return damaged();
-  if (std::memcmp(head.magic, kMagic, sizeof kMagic) != 0 || head.version != kEntryVersion || head.key != key ||
-      head.kind_bytes != kind.size() || head.payload_bytes != size - sizeof head - head.kind_bytes) {
-    return damaged();
-  }
-  std::string bytes(size - sizeof head, '\0');
-  if (!read_all(file.get(), bytes.data(), bytes.size())) return damaged();
-  if (!bytes.starts_with(kind)) return damaged();
-  bytes.erase(0, kind.size());
-  if (checksum_of(kind, key, bytes) != head.checksum) return damaged();
-  futimens(file.get(), nullptr);  // last use, for the order of eviction
   ++counters_.hits;
-  return bytes;
+  return std::string(entry->payload);
 }
 
 bool DiskCache::put(std::string_view kind, const Digest& key, std::string_view bytes) {
   if (!is_usable()) return false;
-  EntryHead head = {};
-  std::memcpy(head.magic, kMagic, sizeof kMagic);
-  head.version = kEntryVersion;
-  head.kind_bytes = static_cast<uint32_t>(kind.size());
-  head.payload_bytes = bytes.size();
-  head.key = key;
-  head.checksum = checksum_of(kind, key, bytes);
-  std::string front(reinterpret_cast<const char*>(&head), sizeof head);
-  front += kind;
+  const std::string front = entry_front(kind, key, bytes);
   const uint64_t size = front.size() + bytes.size();
   if (size > options_.limit_bytes || size > kMaxEntryBytes) return false;
   if (!publish(std::string(kind), key.hex(), front, bytes)) {
@@ -214,6 +185,52 @@ bool DiskCache::put(std::string_view kind, const Digest& key, std::string_view b
   ++counters_.writes;
   account(size);
   return true;
+}
+
+std::string DiskCache::export_pack() {
+  std::string pack(kPackMagic);
+  for (const EntryInfo& info : list()) {
+    const std::string file = read_file(fmt::format("{}/{}", info.kind, info.name)).value_or("");
+    const auto entry = decode_entry(file);
+    if (!entry || entry->kind != info.kind || entry->key.hex() != info.name) continue;
+    const uint64_t size = file.size();
+    pack.append(reinterpret_cast<const char*>(&size), sizeof size);
+    pack += file;
+  }
+  return pack;
+}
+
+size_t DiskCache::import_pack(std::string_view pack) {
+  const auto fail = [](std::string what, std::string got) {
+    throw InputError(Finding{.where = "pack",
+                             .what = std::move(what),
+                             .excerpt = {},
+                             .got = std::move(got),
+                             .expected = "a pack as it was exported",
+                             .fix = "export it again",
+                             .from = {}});
+  };
+  if (!pack.starts_with(kPackMagic)) fail("not a pack", fmt::format("{} bytes of something else", pack.size()));
+  std::vector<DiskEntry> entries;
+  size_t at = kPackMagic.size();
+  while (at < pack.size()) {
+    uint64_t size = 0;
+    const size_t left = pack.size() - at;
+    if (left >= sizeof size) std::memcpy(&size, pack.data() + at, sizeof size);
+    if (left < sizeof size || size > left - sizeof size)
+      fail("the pack is cut off", fmt::format("{} bytes", pack.size()));
+    const auto entry = decode_entry(pack.substr(at + sizeof size, size));
+    const bool is_word =
+        entry && !entry->kind.empty() && std::all_of(entry->kind.begin(), entry->kind.end(), [](char c) {
+          return c >= 'a' && c <= 'z';  // it becomes a folder's name
+        });
+    if (!is_word) fail("an entry is damaged", fmt::format("entry {}", entries.size()));
+    entries.push_back(*entry);
+    at += sizeof size + size;
+  }
+  return static_cast<size_t>(std::count_if(entries.begin(), entries.end(), [&](const DiskEntry& entry) {
+    return put(entry.kind, entry.key, entry.payload);
+  }));
 }
 
 bool DiskCache::publish(const std::string& kind, const std::string& name, std::string_view head,

@@ -58,6 +58,12 @@ class DiskCache {
   /// Deletes every entry.
   void clear();
 
+  /// Every good entry in one string, to be imported elsewhere.
+  std::string export_pack();
+  /// Puts the entries of a pack; how many. Objects are code that will run: import only what you trust.
+  /// errors  InputError: not a pack; a damaged entry; nothing is imported then
+  size_t import_pack(std::string_view pack);
+
   struct Counters {
     std::atomic<uint64_t> hits = 0, misses = 0, damaged = 0, writes = 0, failed_writes = 0, evicted = 0;
   };
@@ -65,6 +71,7 @@ class DiskCache {
 
  private:
   void open_folder();
+  std::optional<std::string> read_file(std::string_view path);
   bool publish(const std::string& kind, const std::string& name, std::string_view head, std::string_view bytes);
   void account(uint64_t bytes);
   void trim();

@@ -10,6 +10,7 @@
 #include <list>
 #include <mutex>
 #include <set>
+#include <sstream>
 #include <thread>
 #include <unordered_map>
 
@@ -75,6 +76,37 @@ KernelRef unpack_object(const std::string& name, const Digest& key, std::string_
   return make_kernel(name, key, bytes.substr(head.remarks_bytes), head.entry, std::move(report));
 }
 
+/// The key's fields in an object entry; empty when it is none.
+std::string object_fields(std::string_view bytes) {
+  ObjectHead head;
+  if (bytes.size() < sizeof head) return "";
+  std::memcpy(&head, bytes.data(), sizeof head);
+  return head.fields_bytes <= bytes.size() - sizeof head ? std::string(bytes.substr(sizeof head, head.fields_bytes))
+                                                         : "";
+}
+
+struct FieldDifference {
+  size_t equal = 0;
+  std::string first;
+};
+
+/// Both sides are "field value" lines in one order.
+FieldDifference compare_fields(const std::string& there, const std::string& here) {
+  FieldDifference difference;
+  std::istringstream one(there), two(here);
+  for (std::string a, b; std::getline(two, b);) {
+    std::getline(one, a);
+    if (a == b) {
+      ++difference.equal;
+    } else if (difference.first.empty()) {
+      const size_t space = b.find(' ');
+      difference.first = fmt::format("{}: {} there, {} here", b.substr(0, space),
+                                     a.size() > space ? a.substr(space + 1) : "nothing", b.substr(space + 1));
+    }
+  }
+  return difference;
+}
+
 uint64_t cost_of(const Kernel& kernel) { return kernel.image().size() + kKernelOverhead; }
 
 /// Adds the time of a scope to a counter.
@@ -121,6 +153,9 @@ struct KernelCache::State {
     std::list<Digest>::iterator position;
   };
 
+  std::string fields_of(const KernelSource& source) const {
+    return fields + "text " + digest_of(source.text).hex() + "\n";
+  }
   KernelRef obtain(const Digest& key, const std::string& name, const KernelSource* source);
   KernelRef load(const Digest& key, const std::string& name);
   KernelRef build(const Digest& key, const KernelSource& source);
@@ -296,6 +331,25 @@ KernelRef KernelCache::get_by_key(const Digest& key, const std::string& name) {
   return state_->obtain(key, name, nullptr);
 }
 
+std::string KernelCache::explain_miss(const KernelSource& source) {
+  const Digest key = key_of(source);
+  if (disk().get(kObjectKind, key)) return "";
+  if (!disk().is_usable()) return fmt::format("no disk cache ({})", disk().reason());
+  const std::string here = state_->fields_of(source);
+  size_t best_equal = 0;
+  std::string reason = "no entry at all";
+  for (const DiskCache::EntryInfo& entry : disk().list()) {
+    const auto entry_key = Digest::from_hex(entry.name);
+    if (entry.kind != kObjectKind || !entry_key) continue;
+    const std::string there = object_fields(disk().get(kObjectKind, *entry_key).value_or(""));
+    const FieldDifference difference = compare_fields(there, here);
+    if (difference.equal < best_equal) continue;
+    best_equal = difference.equal;
+    reason = difference.first;
+  }
+  return reason;
+}
+
 Digest KernelCache::key_of(const KernelSource& source) const {
   const std::string_view fields[] = {state_->fields, source.target, source.text};
   return digest_of_fields(fields);
@@ -303,7 +357,7 @@ Digest KernelCache::key_of(const KernelSource& source) const {
 
 const CpuTarget& KernelCache::cpu() const { return state_->options.cpu; }
 DiskCache& KernelCache::disk() { return state_->disk; }
-std::string KernelCache::key_fields() const { return state_->fields; }
+std::string KernelCache::key_fields(const KernelSource& source) const { return state_->fields_of(source); }
 const KernelCache::Counters& KernelCache::counters() const { return state_->counters; }
 
 uint64_t KernelCache::memory_bytes() const {

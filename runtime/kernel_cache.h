@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/cpu/features.h"
@@ -49,8 +50,11 @@ class KernelCache {
 
   const CpuTarget& cpu() const;
   DiskCache& disk();
-  /// What besides text the keys hold, one "field value" line each: the reason of a miss is a line that differs.
-  std::string key_fields() const;
+  /// What the key of a text is made of, one "field value" line each.
+  std::string key_fields(const KernelSource& source) const;
+  /// Why a text is not on disk: the first field in which the most similar entry differs, "compiler: LLVM 19.1.6+..
+  /// there, LLVM 19.1.7+.. here". Empty when it is there. Reads every entry: for people, not for programs.
+  std::string explain_miss(const KernelSource& source);
 
   struct Counters {
     std::atomic<uint64_t> compiles = 0, memory_hits = 0, disk_hits = 0, failures = 0, evicted = 0;
@@ -66,5 +70,18 @@ class KernelCache {
 
 /// Whether this process has opened LLVM.
 bool llvm_loaded();
+
+/// Opens LLVM on a thread of its own (about 15 ms), for who knows that misses will come and has other work until then.
+/// The end of its scope waits for that thread, since a process may not exit while LLVM is being opened.
+class LlvmOpening {
+ public:
+  LlvmOpening();
+  ~LlvmOpening();
+  LlvmOpening(const LlvmOpening&) = delete;
+  LlvmOpening& operator=(const LlvmOpening&) = delete;
+
+ private:
+  std::thread thread_;
+};
 
 }  // namespace frit::runtime

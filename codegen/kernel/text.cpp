@@ -156,6 +156,13 @@ class Printer {
 }  // namespace
 
 std::string to_string(const Kernel& kernel) { return Printer(kernel, true).kernel(); }
+std::string comment_text(const std::string& name) {
+  std::string text = name.substr(0, 200);
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < ' ' || c == '\\' || c == '?' || c == 127) c = '_';
+  return text;
+}
+
 std::string print_instruction(const Kernel& kernel, const Instruction& i) { return Printer(kernel, false).line(i); }
 
 }  // namespace frit::kernel

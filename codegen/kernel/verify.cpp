@@ -182,7 +182,8 @@ class Verifier {
     if (indexed) expect(type(v[1]) == vector_of(DType::I64, i.type.lanes), i, "offsets are no i64 of this width");
     if (masked) expect(type(v[count - 2]) == i.type.with_dtype(DType::Bool), i, "mask is no bool of this width");
     if (count > 1) expect(type(v[count - 1]) == i.type, i, "value differs in type");
-    expect(std::has_single_bit(i.bits) && i.bits <= 4096, i, "alignment is no power of two");
+    expect(std::has_single_bit(i.bits) && i.bits <= 4096 && i.bits >= static_cast<uint64_t>(size_bytes(i.type.dtype)),
+           i, "alignment is no power of two of at least an element");
     const bool writes = c == Code::Store || c == Code::MaskedStore || c == Code::Scatter;
     const int source = buffer_of(v[0]);
     if (source >= 0 && writes) expect(k_.buffers[static_cast<size_t>(source)].written, i, "buffer is not written");
@@ -261,8 +262,8 @@ class Verifier {
 
   void shuffle(const Instruction& i, Type a) {
     const auto v = k_.operands(i);
-    if (v.size() != 2 || a != type(v[1]) || a.dtype != i.type.dtype || !a.is_vector())
-      return expect(false, i, "two vectors of one type");
+    if (v.size() != 2 || a != type(v[1]) || a.dtype != i.type.dtype || !a.is_vector() || !i.type.is_vector())
+      return expect(false, i, "two vectors of one type to a vector");
     if (i.bits + static_cast<uint64_t>(i.type.lanes) > k_.mask_pool.size()) return expect(false, i, "no mask");
     for (const int32_t lane : k_.mask(i)) expect(lane >= 0 && lane < 2 * a.lanes, i, "mask out of range");
   }

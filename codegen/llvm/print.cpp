@@ -3,6 +3,7 @@
 #include <set>
 
 #include "codegen/kernel/provenance.h"
+#include "codegen/kernel/text.h"
 #include "codegen/llvm/llvm.h"
 #include "codegen/llvm/types.h"
 #include "support/error.h"
@@ -90,7 +91,7 @@ class Printer {
     entry_leaves();
     region(k_.body());
     std::string text;
-    if (!k_.origin.empty()) text += "; " + one_line(k_.origin) + "\n";
+    if (!k_.origin.empty()) text += "; " + kernel::comment_text(k_.origin) + "\n";
     text +=
         "define void @frit_kernel(ptr noalias readonly %buffers, ptr noalias readonly %dims, i64 %begin, i64 %end, "
         "ptr noalias align 64 %scratch) nounwind {\nentry:\n";
@@ -103,12 +104,6 @@ class Printer {
   }
 
  private:
-  static std::string one_line(std::string text) {
-    for (char& c : text)
-      if (static_cast<unsigned char>(c) < ' ') c = '_';
-    return text;
-  }
-
   // Names.
 
   template <class... Args>

@@ -28,7 +28,7 @@ Machine machine_named(std::string_view name);
 struct Operand {
   Value value;
   Storage storage;
-  int packing = -1;      // index into Grouping::packings of the copy that is read; -1: the value itself
+  int packing = -1;  // index into Grouping::packings of the copy that is read; -1: the value itself
   bool written = false;
 };
 
@@ -38,18 +38,18 @@ struct Lowered {
   std::shared_ptr<const kernel::Kernel> kernel;
   std::vector<Operand> operands;
   std::vector<int64_t> dims;
-  int64_t tiles = 0;            // shares are cut from [0, tiles)
-  int64_t scratch_bytes = 0;    // per worker
-  double flops = 0;             // multiply-adds count two; other operations one
-  double bytes = 0;             // read and written once
-  std::string schedule;         // one line per stage
+  int64_t tiles = 0;          // shares are cut from [0, tiles)
+  int64_t scratch_bytes = 0;  // per worker
+  double flops = 0;           // multiply-adds count two; other operations one
+  double bytes = 0;           // read and written once
+  std::string schedule;       // one line per stage
 };
 
 /// Lowers one group. `operand_storage(node, slot)` and `result_storage(value)` give where things are.
 struct StorageLookup {
-  std::map<Value, Storage> values;                     // results and plain reads
-  std::map<std::pair<int, int>, Storage> packed;       // (node, slot) -> storage of the packed copy
-  std::map<std::pair<int, int>, int> packing_index;    // (node, slot) -> index into Grouping::packings
+  std::map<Value, Storage> values;                   // results and plain reads
+  std::map<std::pair<int, int>, Storage> packed;     // (node, slot) -> storage of the packed copy
+  std::map<std::pair<int, int>, int> packing_index;  // (node, slot) -> index into Grouping::packings
 };
 Lowered lower(const Graph& graph, const Group& group, const StorageLookup& storages, const Machine& machine);
 

@@ -11,9 +11,11 @@
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "runtime/cpu/llvm/plugin.h"
+#include "runtime/fork_guard.h"
 #include "runtime/kernel_cache.h"
 #include "support/error.h"
 
@@ -88,12 +90,17 @@ Plugin open_plugin() {
   fail_without_plugin(tried);
 }
 
+struct PluginHolder {
+  PluginHolder() { ForkGuard::instance().add({.state = this, .mutex = &mutex}); }
+  std::mutex mutex;
+  Plugin opened;
+};
+
 const Plugin& plugin() {
-  static std::mutex mutex;
-  static Plugin opened;
-  const std::scoped_lock lock(mutex);
-  if (opened.compile == nullptr) opened = open_plugin();  // after a failure the next miss tries again
-  return opened;
+  static PluginHolder* holder = new PluginHolder;  // never destroyed: a thread may still be opening it at exit
+  const std::scoped_lock lock(holder->mutex);
+  if (holder->opened.compile == nullptr) holder->opened = open_plugin();  // after a failure the next miss tries again
+  return holder->opened;
 }
 
 /// The build id of an ELF library, read from its notes; empty when there is none.
@@ -172,5 +179,26 @@ LlvmObject compile_llvm(const KernelSource& source, const CpuTarget& cpu) {
 }
 
 bool llvm_loaded() { return plugin_is_open; }
+
+LlvmOpening::LlvmOpening() {
+  if (plugin_is_open) return;
+  const auto work = [] {
+    try {
+      // The first text that goes through pays for LLVM's tables as well.
+      compile_llvm({.name = "first", .target = "cpu", .text = "define void @frit_kernel() {\n ret void\n}"}, {});
+    } catch (const Error&) {
+      // The first miss reports it.
+    }
+  };
+  try {
+    thread_ = std::thread(work);
+  } catch (const std::system_error&) {
+    // No thread to be had: the first miss opens LLVM.
+  }
+}
+
+LlvmOpening::~LlvmOpening() {
+  if (thread_.joinable()) thread_.join();
+}
 
 }  // namespace frit::runtime

@@ -253,5 +253,36 @@ TEST(DiskCache, ManyWritersOfTheSameEntries) {  // B123
   EXPECT_EQ(DiskCache({folder.path(), kLimit}).list().size(), 100);
 }
 
+TEST(DiskCache, PacksCarryAllKinds) {
+  const TemporaryFolder folder;
+  DiskCache from({folder / "from", kLimit});
+  from.put("object", key_number(1), "code");
+  from.put("plan", key_number(2), std::string(5000, '\0'));
+  from.put("tuning", key_number(3), "");
+  from.put("plan", key_number(4), "damaged below");
+  from.keep_failed_text(key_number(5), "ll", "a refused text is no entry");
+  write_file(folder / ("from/plan/" + key_number(4).hex()), "?");
+  const std::string pack = from.export_pack();
+  DiskCache to({folder / "to", kLimit});
+  EXPECT_EQ(to.import_pack(pack), 3);
+  EXPECT_EQ(to.get("object", key_number(1)), "code");
+  EXPECT_EQ(to.get("plan", key_number(2)), std::string(5000, '\0'));
+  EXPECT_EQ(to.get("tuning", key_number(3)), "");
+  EXPECT_EQ(to.list().size(), 3);
+  DiskCache other({folder / "other", kLimit});
+  std::mt19937 random(5);
+  for (size_t cut = 0; cut < pack.size(); cut += 1 + pack.size() / 200) {
+    try {
+      other.import_pack(std::string_view(pack).substr(0, cut));
+    } catch (const InputError&) {
+    }
+    std::string bad = pack;
+    bad[cut] = static_cast<char>(bad[cut] ^ (1 << random() % 8));
+    EXPECT_THROW(other.import_pack(bad), InputError) << cut;
+  }
+  EXPECT_THROW(other.import_pack(""), InputError);
+  EXPECT_THROW(other.import_pack("FRITPACK1\n\xff\xff\xff\xff\xff\xff\xff\xff"), InputError);
+}
+
 }  // namespace
 }  // namespace frit::runtime

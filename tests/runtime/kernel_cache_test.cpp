@@ -14,6 +14,11 @@
 
 extern char** environ;
 
+#if defined(__SANITIZE_ADDRESS__)
+// What stops LLVM for good is thrown through it, and what it held then is lost.
+extern "C" const char* __lsan_default_suppressions() { return "leak:libLLVM"; }
+#endif
+
 namespace frit::runtime {
 namespace {
 
@@ -296,6 +301,32 @@ TEST(KernelCache, SpillsAroundAnInnerLoopAreNoneInIt) {
   const CodeReport report = cache.get({.name = "around", .target = "cpu", .text = text})->report();
   EXPECT_GT(report.spills, 0) << report.remarks;
   EXPECT_EQ(report.inner_loop_spills, 0) << report.remarks;
+}
+
+TEST(KernelCache, ExplainsAMiss) {
+  const TemporaryFolder folder;
+  const KernelSource source = add_constant(1);
+  const auto with_compiler = [&](const char* compiler) {
+    KernelCacheOptions options = options_in(folder.path());
+    options.compiler = compiler;
+    return options;
+  };
+  KernelCache one(with_compiler("1"));
+  EXPECT_EQ(one.explain_miss(source), "no entry at all");
+  one.get(source);
+  EXPECT_EQ(one.explain_miss(source), "");
+  KernelCache two(with_compiler("2"));
+  EXPECT_EQ(two.explain_miss(source), "compiler: LLVM 1 there, LLVM 2 here");
+  EXPECT_TRUE(one.explain_miss(add_constant(2)).starts_with("text: ")) << one.explain_miss(add_constant(2));
+  EXPECT_TRUE(KernelCache(options_in("")).explain_miss(source).starts_with("no disk cache"));
+}
+
+TEST(KernelCache, LlvmMayBeOpenedEarly) {
+  {
+    const LlvmOpening one, two;
+    EXPECT_EQ(run_one(*KernelCache(options_in("")).get(add_constant(1)), 1), 2);
+  }
+  EXPECT_TRUE(llvm_loaded());
 }
 
 // Run in a process of its own by the test below.

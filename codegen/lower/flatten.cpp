@@ -1,0 +1,245 @@
+#include "codegen/lower/flatten.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "codegen/lower/nest.h"
+#include "support/error.h"
+
+namespace frit {
+namespace {
+
+const Compute& compute_of(const Graph& graph, int node) { return std::get<Compute>(graph.node(node).payload); }
+
+Expr both(const Expr& a, const Expr& b) {
+  if (a.is_constant(1)) return b;
+  if (b.is_constant(1)) return a;
+  return binary(Op::And, a, b);
+}
+
+// Applies `rule` to every expression of a compute.
+template <class Rule>
+void rewrite_all(Compute& compute, Rule rule) {
+  const auto apply = [&](std::vector<Expr>& list) {
+    for (Expr& e : list) e = rewrite(e, rule);
+  };
+  apply(compute.reduction.init);
+  apply(compute.reduction.step);
+  apply(compute.reduction.merge);
+  for (Compute::Result& r : compute.results) r.value = rewrite(r.value, rule);
+}
+
+Expr with_slot(const Expr& e, int slot) {
+  return Expr::make(Op::Read, e.dtype(), e.args(), static_cast<uint64_t>(slot) * 2 + (e.is_guarded() ? 1 : 0));
+}
+
+class Flattener {
+ public:
+  Flattener(const Graph& graph, const std::set<int>& inlined) : graph_(graph), inlined_(inlined) {}
+
+  Flat run(int node, Placement placement) {
+    Flat flat{node, placement, compute_of(graph_, node), graph_.node(node).inputs};
+    for (size_t slot = 0; slot < flat.inputs.size(); ++slot) inline_pointwise(flat, static_cast<int>(slot));
+    inline_reduction(flat);
+    for (size_t slot = 0; slot < flat.inputs.size(); ++slot) inline_pointwise(flat, static_cast<int>(slot));
+    drop_unused_inputs(flat.compute, flat.inputs);
+    write_guards(flat);
+    return flat;
+  }
+
+ private:
+  bool is_inlined(Value v) const { return inlined_.contains(v.node); }
+
+  // Slots of the producer's inputs among the consumer's; new ones are appended.
+  static std::vector<int> merge_inputs(std::vector<Value>& inputs, const std::vector<Value>& added) {
+    std::vector<int> slots;
+    for (const Value& v : added) {
+      const auto found = std::find(inputs.begin(), inputs.end(), v);
+      slots.push_back(static_cast<int>(found - inputs.begin()));
+      if (found == inputs.end()) inputs.push_back(v);
+    }
+    return slots;
+  }
+
+  // The body of result `r` of `producer` at `positions`, reading slots `slots`; under `guard` every read is guarded.
+  static Expr body_at(const Compute& producer, int r, std::span<const Expr> positions, const std::vector<int>& slots,
+                      const Expr& guard) {
+    const Compute::Result& result = producer.results[static_cast<size_t>(r)];
+    std::vector<Expr> values(producer.axes.size());
+    for (size_t d = 0; d < result.axes.size(); ++d) values[static_cast<size_t>(result.axes[d])] = positions[d];
+    return rewrite(result.value, [&](const Expr& e) -> Expr {
+      if (e.op() == Op::Index) return values[e.bits()];
+      if (e.op() == Op::Read) {
+        const Expr moved = with_slot(e, slots[static_cast<size_t>(e.slot())]);
+        if (guard.is_constant(1)) return moved;
+        if (moved.is_guarded())
+          return guarded_read(e.dtype(), moved.slot(), moved.positions(), both(guard, moved.guard_condition()),
+                              moved.fill());
+        return guarded_read(e.dtype(), moved.slot(), moved.positions(), guard, zero_of(e.dtype()));
+      }
+      if (is_binary(e.op()) && is_integer(e.dtype()) && !is_comparison(e.op()))
+        return binary(e.op(), e.arg(0), e.arg(1));
+      return {};
+    });
+  }
+
+  static Expr zero_of(DType dtype) {
+    if (!is_float(dtype)) return constant_int(dtype, 0);
+    return cast(constant(compute_dtype(dtype), 0), dtype);
+  }
+
+  void inline_pointwise(Flat& flat, int slot) {
+    const Value source = flat.inputs[static_cast<size_t>(slot)];
+    if (!is_inlined(source)) return;
+    const Compute& producer = compute_of(graph_, source.node);
+    if (producer.reduced() != 0) return;
+    const std::vector<int> slots = merge_inputs(flat.inputs, graph_.node(source).inputs);
+    const Shape& shape = graph_.type(source).shape;
+    rewrite_all(flat.compute, [&](const Expr& e) -> Expr {
+      if (e.op() != Op::Read || e.slot() != slot) return {};
+      if (!e.is_guarded()) return body_at(producer, source.result, e.positions(), slots, true_value());
+      const Expr guard = inside(e.positions(), shape, e.guard_condition());
+      return select(guard, body_at(producer, source.result, e.positions(), slots, guard), e.fill());
+    });
+  }
+
+  // A pointwise stage that reads one inline reduction at a permutation of its own indices.
+  void inline_reduction(Flat& flat) {
+    for (size_t slot = 0; slot < flat.inputs.size(); ++slot) {
+      const Value source = flat.inputs[slot];
+      if (!is_inlined(source) || compute_of(graph_, source.node).reduced() == 0) continue;
+      FRIT_CHECK(flat.compute.reduced() == 0, "an epilogue of two reductions");
+      become_epilogue(flat, static_cast<int>(slot));
+      return;
+    }
+  }
+
+  void become_epilogue(Flat& flat, int slot) {
+    const Value source = flat.inputs[static_cast<size_t>(slot)];
+    const Compute& anchor = compute_of(graph_, source.node);
+    // Which axis of the anchor each axis of the stage is, from the positions of the reads.
+    std::vector<int> anchor_axis(flat.compute.axes.size(), -1);
+    for (const Compute::Result& r : flat.compute.results) {
+      for_each_node(r.value, [&](const Expr& e) {
+        if (e.op() != Op::Read || e.slot() != slot) return;
+        const std::vector<int>& axes = anchor.results[static_cast<size_t>(source.result)].axes;
+        for (size_t d = 0; d < axes.size(); ++d) {
+          const Expr& p = e.positions()[d];
+          if (p.op() == Op::Index) anchor_axis[p.bits()] = axes[d];
+        }
+      });
+    }
+    std::vector<Expr> renamed;
+    for (size_t k = 0; k < anchor_axis.size(); ++k) {
+      const bool single = flat.compute.axes[k].extent.is_constant(1);
+      FRIT_CHECK(anchor_axis[k] >= 0 || single, "an epilogue reads its anchor at its own indices");
+      renamed.push_back(anchor_axis[k] >= 0 ? index(anchor_axis[k]) : index_constant(0));
+    }
+    Compute merged = anchor;
+    std::vector<Value> inputs = graph_.node(source).inputs;
+    const std::vector<int> slots = merge_inputs(inputs, flat.inputs);
+    merged.results.clear();
+    const Expr state = anchor.results[static_cast<size_t>(source.result)].value;
+    for (const Compute::Result& r : flat.compute.results) {
+      Compute::Result result;
+      result.value = rewrite(r.value, [&](const Expr& e) -> Expr {
+        if (e.op() == Op::Index) return renamed[e.bits()];
+        if (e.op() != Op::Read) return {};
+        return e.slot() == slot ? state : with_slot(e, slots[static_cast<size_t>(e.slot())]);
+      });
+      for (const int axis : r.axes) result.axes.push_back(axis_for(merged, anchor_axis, axis));
+      merged.results.push_back(std::move(result));
+    }
+    flat.compute = std::move(merged);
+    flat.inputs = std::move(inputs);
+  }
+
+  // The merged compute's axis for an axis of the stage; an axis of extent 1 that the anchor lacks becomes a new one.
+  static int axis_for(Compute& merged, std::vector<int>& anchor_axis, int axis) {
+    int& found = anchor_axis[static_cast<size_t>(axis)];
+    if (found >= 0) return found;
+    const int added = merged.free;
+    // New free axes stand before the reduced ones, so all later indices move up by one.
+    std::vector<Expr> moved;
+    for (size_t k = 0; k < merged.axes.size(); ++k)
+      moved.push_back(index(static_cast<int>(k) + (static_cast<int>(k) >= added)));
+    rewrite_all(merged, [&](const Expr& e) -> Expr { return e.op() == Op::Index ? moved[e.bits()] : Expr(); });
+    merged.axes.insert(merged.axes.begin() + added, Axis{"one", index_constant(1)});
+    ++merged.free;
+    return found = added;
+  }
+
+  // Writes the bounds of guarded reads into their conditions, apart from those that the extents prove.
+  void write_guards(Flat& flat) {
+    rewrite_all(flat.compute, [&](const Expr& e) -> Expr {
+      if (e.op() != Op::Read || !e.is_guarded()) return {};
+      const Shape& shape = graph_.type(flat.inputs[static_cast<size_t>(e.slot())]).shape;
+      Expr condition = e.guard_condition();
+      for (size_t d = 0; d < shape.size(); ++d) {
+        const auto [low, high] = range_of(e.positions()[d], flat.compute);
+        if (low < 0) condition = both(condition, binary(Op::Le, index_constant(0), e.positions()[d]));
+        if (high >= static_extent(shape[d])) condition = both(condition, binary(Op::Lt, e.positions()[d], shape[d]));
+      }
+      if (condition.is_constant(1)) return read(e.dtype(), e.slot(), e.positions());
+      return guarded_read(e.dtype(), e.slot(), e.positions(), condition, e.fill());
+    });
+  }
+
+  static std::pair<int64_t, int64_t> range_of(const Expr& position, const Compute& compute) {
+    const auto affine = affine_of(position, compute.axes.size());
+    if (!affine) return {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+    int64_t low = affine->constant, high = affine->constant;
+    for (size_t a = 0; a < compute.axes.size(); ++a) {
+      const int64_t last = std::max<int64_t>(static_extent(compute.axes[a].extent) - 1, 0);
+      (affine->coefficients[a] < 0 ? low : high) += affine->coefficients[a] * last;
+    }
+    return {low, high};
+  }
+
+  const Graph& graph_;
+  const std::set<int>& inlined_;
+};
+
+}  // namespace
+
+Expr inside(std::span<const Expr> positions, const Shape& shape, const Expr& condition) {
+  Expr all = condition;
+  for (size_t d = 0; d < positions.size(); ++d) {
+    all = both(all, binary(Op::Le, index_constant(0), positions[d]));
+    all = both(all, binary(Op::Lt, positions[d], shape[d]));
+  }
+  return all;
+}
+
+void drop_unused_inputs(Compute& compute, std::vector<Value>& inputs) {
+  std::vector<int> renumbered(inputs.size(), -1);
+  std::vector<Value> kept;
+  const auto note = [&](const Expr& root) {
+    for_each_node(root, [&](const Expr& e) {
+      if (e.op() != Op::Read || renumbered[static_cast<size_t>(e.slot())] >= 0) return;
+      renumbered[static_cast<size_t>(e.slot())] = static_cast<int>(kept.size());
+      kept.push_back(inputs[static_cast<size_t>(e.slot())]);
+    });
+  };
+  for (const Expr& e : compute.reduction.init) note(e);
+  for (const Expr& e : compute.reduction.step) note(e);
+  for (const Compute::Result& r : compute.results) note(r.value);
+  rewrite_all(compute, [&](const Expr& e) -> Expr {
+    return e.op() == Op::Read ? with_slot(e, renumbered[static_cast<size_t>(e.slot())]) : Expr();
+  });
+  inputs = std::move(kept);
+}
+
+std::vector<Flat> flatten(const Graph& graph, const Group& group) {
+  std::set<int> inlined;
+  for (const Stage& stage : group.stages)
+    if (stage.placement == Placement::Inline) inlined.insert(stage.node);
+  std::vector<Flat> flats;
+  for (const Stage& stage : group.stages)
+    if (stage.placement != Placement::Inline)
+      flats.push_back(Flattener(graph, inlined).run(stage.node, stage.placement));
+  return flats;
+}
+
+}  // namespace frit

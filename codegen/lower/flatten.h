@@ -1,0 +1,28 @@
+#pragma once
+#include <set>
+#include <vector>
+
+#include "codegen/group.h"
+#include "ir/graph.h"
+
+namespace frit {
+
+/// A stage after its inline producers are written into its expressions: one Compute whose inputs all exist in memory.
+struct Flat {
+  int node = -1;  // the stage it is; its results are what is written
+  Placement placement = Placement::Root;
+  Compute compute;
+  std::vector<Value> inputs;
+};
+
+/// All stages of the group that are not inline, in order. An inline pointwise compute is substituted into its reads; an
+/// inline reduction is read by one pointwise stage at exactly that stage's own indices, which becomes its epilogue.
+std::vector<Flat> flatten(const Graph& graph, const Group& group);
+
+/// Renumbers slots in the order of first use and drops inputs that no expression reads.
+void drop_unused_inputs(Compute& compute, std::vector<Value>& inputs);
+
+/// The condition that every position lies inside `shape`, and `condition` holds.
+Expr inside(std::span<const Expr> positions, const Shape& shape, const Expr& condition);
+
+}  // namespace frit

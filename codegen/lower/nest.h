@@ -1,0 +1,82 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/lower/flatten.h"
+#include "codegen/storage.h"
+
+namespace frit {
+
+/// Where one read or write goes: element offset = constant + sum of coefficients[a] * index of nest axis a, when
+/// affine. On `blocked_axis` the offset steps by `coefficients` inside a block and by `block_stride` from block to
+/// block; such a nest must walk that axis in whole blocks.
+struct Access {
+  int operand = -1;  // buffer of the kernel, or -1 for scratch
+  DType dtype = DType::F32;
+  bool affine = false;
+  int64_t constant = 0;
+  std::vector<int64_t> coefficients;
+  int blocked_axis = -1;
+  int64_t block = 0, block_stride = 0;
+  Storage storage;  // for accesses that are not affine
+};
+
+struct NestAxis {
+  std::string name;
+  int64_t extent = 1;
+  bool reduced = false;
+  bool outer = false;  // bound by the group's row loops
+  int64_t padded = 0;  // > extent: the write has whole blocks up to here (padding is written too)
+};
+
+/// One stage as loops: axes of extent 1 are gone, neighbours that every access walks alike are one axis.
+struct Nest {
+  std::vector<NestAxis> axes;           // outer, then free, then reduced
+  std::vector<int> axis_of;             // axis of the compute -> axis of the nest; -1: its only index is 0
+  std::map<const void*, Access> reads;  // by the id of the Read expression
+  std::vector<Access> writes;           // one per result
+  Reduction reduction;
+  std::vector<Expr> values;             // of the results, over Acc when there are reduced axes
+  int outer_count = 0, free_count = 0;  // free without outer
+  int reduced_count() const { return static_cast<int>(axes.size()) - outer_count - free_count; }
+};
+
+/// An index expression as constant + sum of coefficients * axes; nothing when it is not of that form.
+struct Affine {
+  int64_t constant = 0;
+  std::vector<int64_t> coefficients;
+};
+std::optional<Affine> affine_of(const Expr& e, size_t axes);
+
+/// The access of `positions` over the axes of `compute` into `storage`. A flattening walk (positions with // and %) is
+/// affine where the strides compose, as they do in a row-major tensor.
+Access make_access(int operand, const Storage& storage, std::span<const Expr> positions, const Compute& compute,
+                   bool guarded = false);
+
+/// Operand of the kernel and storage for input `slot` of the flat stage, and for result `r`.
+struct NestOperands {
+  struct Entry {
+    int operand;
+    Storage storage;
+  };
+  std::vector<Entry> inputs, results;
+};
+
+/// Builds the nest. The first `outer` free axes of the compute stay as they are (rows of a group).
+Nest make_nest(const Flat& flat, const NestOperands& operands, int outer);
+
+/// The axes (nest positions) an expression depends on, as a bit mask; accumulators depend on every free axis.
+class Dependences {
+ public:
+  explicit Dependences(const Nest& nest) : nest_(nest) {}
+  uint64_t of(const Expr& e);
+  uint64_t of_access(const Access& access, const Expr* read);
+
+ private:
+  const Nest& nest_;
+  std::map<const void*, uint64_t> known_;
+};
+
+}  // namespace frit
