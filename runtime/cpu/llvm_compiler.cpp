@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/cpu/disassemble.h"
 #include "runtime/cpu/llvm/plugin.h"
 #include "runtime/fork_guard.h"
 #include "runtime/kernel_cache.h"
@@ -29,6 +30,7 @@ std::atomic<bool> plugin_is_open = false;
 struct Plugin {
   FritLlvmCompileFn* compile = nullptr;
   FritLlvmReleaseFn* release = nullptr;
+  FritLlvmDisassembleFn* disassemble = nullptr;
 };
 
 /// Beside the library or program that holds this function, beside the executable, then where it was built.
@@ -80,7 +82,9 @@ Plugin open_plugin() {
     Plugin plugin;
     plugin.compile = reinterpret_cast<FritLlvmCompileFn*>(dlsym(library, "frit_llvm_compile"));
     plugin.release = reinterpret_cast<FritLlvmReleaseFn*>(dlsym(library, "frit_llvm_release"));
-    if (abi != nullptr && abi() == kFritLlvmAbi && plugin.compile != nullptr && plugin.release != nullptr) {
+    plugin.disassemble = reinterpret_cast<FritLlvmDisassembleFn*>(dlsym(library, "frit_llvm_disassemble"));
+    if (abi != nullptr && abi() == kFritLlvmAbi && plugin.compile != nullptr && plugin.release != nullptr &&
+        plugin.disassemble != nullptr) {
       plugin_is_open = true;
       return plugin;  // stays open: LLVM does not unload
     }
@@ -176,6 +180,18 @@ LlvmObject compile_llvm(const KernelSource& source, const CpuTarget& cpu) {
                    .remarks = result.remarks == nullptr ? "" : result.remarks};
   library.release(&result);
   return object;
+}
+
+std::string disassemble(const Kernel& kernel, const CpuTarget& cpu) {
+  const auto image = kernel.image();
+  if (image.empty()) return {};
+  const std::string processor(cpu.llvm_cpu()), features(cpu.llvm_features());
+  char* text = plugin().disassemble(reinterpret_cast<const uint8_t*>(image.data()), image.size(), kernel.entry_offset(),
+                                    processor.c_str(), features.c_str());
+  FRIT_CHECK(text != nullptr, fmt::format("kernel {} is no code of {}", kernel.name(), cpu.name()));
+  std::string result(text);
+  std::free(text);
+  return result;
 }
 
 bool llvm_loaded() { return plugin_is_open; }

@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 
+#include "asm_checks.h"
 #include "codegen/kernel_runner.h"
 #include "codegen/llvm/llvm.h"
 #include "codegen/sample_kernels.h"
 #include "golden.h"
+#include "runtime/cpu/disassemble.h"
 #include "support/error.h"
 
 namespace frit::testing {
@@ -63,9 +65,31 @@ TEST(LlvmPrint, TilesThatFitDoNotSpill) {
     if (!can_run(row.level)) continue;
     CpuRunner runner(row.level);
     const auto kernel = runner.compile(product_kernel(row.rows, row.vectors, row.lanes));
-    EXPECT_FALSE(kernel->report().spills_in_inner_loop()) << row.level << " " << row.rows << "x" << row.vectors << "\n"
-                                                          << kernel->report().remarks;
+    const std::string what = row.level + (" " + std::to_string(row.rows)) + "x" + std::to_string(row.vectors) + "\n" +
+                             kernel->report().remarks;
+    EXPECT_FALSE(kernel->report().spills_in_inner_loop()) << what;
+    const std::string assembly = disassemble(*kernel, runtime::cpu_target_named(row.level));
+    const auto loops = inner_loops(assembly);
+    ASSERT_EQ(loops.size(), 1u) << what << assembly;
+    EXPECT_EQ(loops[0].count("vfmadd"), row.rows * row.vectors) << what << assembly;
+    EXPECT_TRUE(stack_operands(assembly).empty()) << what << assembly;
   }
+}
+
+TEST(LlvmPrint, ASpillIsSeenInTheCode) {
+  if (!can_run("avx2")) GTEST_SKIP() << "this machine has no avx2";
+  CpuRunner runner("avx2");
+  const auto kernel = runner.compile(product_kernel(12, 2, 8));
+  EXPECT_TRUE(kernel->report().spills_in_inner_loop());
+  EXPECT_FALSE(stack_operands(disassemble(*kernel, runtime::cpu_target_named("avx2"))).empty());
+}
+
+TEST(LlvmPrint, InnermostLoopsAreOneBlock) {
+  CpuRunner runner("sse2");
+  const std::string assembly = disassemble(*runner.compile(row_sum_kernel()), runtime::cpu_target_named("sse2"));
+  const auto loops = inner_loops(assembly);
+  ASSERT_EQ(loops.size(), 2u) << assembly;  // vectors, and the rest
+  for (const InnerLoop& loop : loops) EXPECT_EQ(loop.count("j"), 1) << assembly;
 }
 
 }  // namespace

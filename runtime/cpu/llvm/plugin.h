@@ -6,7 +6,7 @@
 /// cache miss. Plain data only: the two sides share no allocator and no C++ type.
 extern "C" {
 
-constexpr uint32_t kFritLlvmAbi = 2;
+constexpr uint32_t kFritLlvmAbi = 3;
 
 struct FritLlvmRequest {
   const char* text;  // LLVM assembly
@@ -30,6 +30,7 @@ using FritLlvmAbiFn = uint32_t();
 using FritLlvmVersionFn = const char*();
 using FritLlvmCompileFn = int(const FritLlvmRequest*, FritLlvmResult*);
 using FritLlvmReleaseFn = void(FritLlvmResult*);
+using FritLlvmDisassembleFn = char*(const uint8_t*, size_t, size_t, const char*, const char*);
 
 #if defined(FRIT_LLVM_BUILD)
 [[gnu::visibility("default")]] uint32_t frit_llvm_abi();
@@ -37,5 +38,8 @@ using FritLlvmReleaseFn = void(FritLlvmResult*);
 /// 0, or 1 with `error` set. Safe from many threads at once.
 [[gnu::visibility("default")]] int frit_llvm_compile(const FritLlvmRequest* request, FritLlvmResult* result);
 [[gnu::visibility("default")]] void frit_llvm_release(FritLlvmResult* result);
+/// Text of the code at `entry`, for `free`; null where bytes are no instruction. Safe from many threads at once.
+[[gnu::visibility("default")]] char* frit_llvm_disassemble(const uint8_t* bytes, size_t size, size_t entry,
+                                                           const char* cpu, const char* features);
 #endif
 }
