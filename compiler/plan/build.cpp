@@ -41,10 +41,18 @@ class StepLowering {
   BuiltLaunch run(const Step& step) const {
     BuiltLaunch launch;
     switch (step.kind) {
-      case Step::Kind::Group: launch = group(build_.grouping.groups[static_cast<size_t>(step.index)]); break;
-      case Step::Kind::Copy: launch = copy(build_.places.copies[static_cast<size_t>(step.index)]); break;
-      case Step::Kind::Pack: launch = pack(build_.places.packed[static_cast<size_t>(step.index)]); break;
-      case Step::Kind::Margins: launch = margins(build_.places.margins[static_cast<size_t>(step.index)]); break;
+      case Step::Kind::Group:
+        launch = group(build_.grouping.groups[static_cast<size_t>(step.index)]);
+        break;
+      case Step::Kind::Copy:
+        launch = copy(build_.places.copies[static_cast<size_t>(step.index)]);
+        break;
+      case Step::Kind::Pack:
+        launch = pack(build_.places.packed[static_cast<size_t>(step.index)]);
+        break;
+      case Step::Kind::Margins:
+        launch = margins(build_.places.margins[static_cast<size_t>(step.index)]);
+        break;
     }
     launch.is_static = step.is_static;
     return launch;
@@ -71,9 +79,8 @@ class StepLowering {
     if (!has_work) return launch;
     launch.lowered = lower(build_.graph, group, storages, machine_);
     for (const Operand& operand : launch.lowered.operands) {
-      const Place& place = operand.packing >= 0
-                               ? build_.places.packed[static_cast<size_t>(operand.packing)].place
-                               : place_of(operand.value);
+      const Place& place = operand.packing >= 0 ? build_.places.packed[static_cast<size_t>(operand.packing)].place
+                                                : place_of(operand.value);
       launch.buffers.push_back(buffer_at(place, operand.written));
     }
     return launch;
@@ -85,8 +92,7 @@ class StepLowering {
     if (place != build_.places.of.end()) storages.values[v] = from_pointer(place->second);
     const auto packed = build_.places.packed_read.find({node, slot});
     if (packed == build_.places.packed_read.end()) return;
-    storages.packed[{node, slot}] =
-        from_pointer(build_.places.packed[static_cast<size_t>(packed->second)].place);
+    storages.packed[{node, slot}] = from_pointer(build_.places.packed[static_cast<size_t>(packed->second)].place);
     storages.packing_index[{node, slot}] = packed->second;
   }
 

@@ -29,7 +29,7 @@ struct Build {
   Graph graph;  // simplified
   Grouping grouping;
   Places places;
-  std::vector<BuiltLaunch> launches;  // of the init plan and of the plan, in order
+  std::vector<BuiltLaunch> launches;           // of the init plan and of the plan, in order
   std::vector<runtime::KernelSource> sources;  // distinct texts
 };
 

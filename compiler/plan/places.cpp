@@ -51,7 +51,8 @@ class Placer {
           in_kernel_[at(stage.node)] = true;
       }
     }
-    for (size_t p = 0; p < grouping_.paddings.size(); ++p) padding_[at(grouping_.paddings[p].node)] = static_cast<int>(p);
+    for (size_t p = 0; p < grouping_.paddings.size(); ++p)
+      padding_[at(grouping_.paddings[p].node)] = static_cast<int>(p);
   }
 
   void find_static() {
@@ -114,8 +115,7 @@ class Placer {
   }
   Layout layout_of(Value v) const {
     const auto found = grouping_.layouts.find(v);
-    return found != grouping_.layouts.end() ? found->second
-                                            : row_major(static_cast<int>(graph_.type(v).shape.size()));
+    return found != grouping_.layouts.end() ? found->second : row_major(static_cast<int>(graph_.type(v).shape.size()));
   }
   Storage dense_storage(Value v) const {
     const auto shape = shape_of(v);
@@ -289,8 +289,7 @@ class Placer {
       if (stage.placement != Placement::Root) continue;
       for (size_t r = 0; r < graph_.node(stage.node).results.size(); ++r) {
         const auto found = margins_of_.find({stage.node, static_cast<int>(r)});
-        if (found != margins_of_.end())
-          out_.steps.push_back({Step::Kind::Margins, found->second, group_static_[g]});
+        if (found != margins_of_.end()) out_.steps.push_back({Step::Kind::Margins, found->second, group_static_[g]});
       }
     }
     out_.steps.push_back({Step::Kind::Group, static_cast<int>(g), group_static_[g]});
@@ -365,8 +364,8 @@ std::string to_string(const Places& places, const Graph& graph) {
   }
   for (const Step& step : places.steps) {
     constexpr const char* kSteps[] = {"group", "copy", "pack", "margins"};
-    text += fmt::format("step {} {}{}\n", kSteps[static_cast<int>(step.kind)], step.index,
-                        step.is_static ? " static" : "");
+    text +=
+        fmt::format("step {} {}{}\n", kSteps[static_cast<int>(step.kind)], step.index, step.is_static ? " static" : "");
   }
   return text;
 }

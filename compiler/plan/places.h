@@ -14,7 +14,7 @@ namespace frit {
 /// A buffer of its own; several tensors may be boxes or views inside it.
 struct Block {
   runtime::StorageKind kind = runtime::StorageKind::Arena;
-  int index = 0;          // Constant: its node; Input: the input's number; Output: the output's number
+  int index = 0;  // Constant: its node; Input: the input's number; Output: the output's number
   int64_t bytes = 0;
   bool is_static = false;  // computed from constants alone, by the init plan
   std::string name;        // for people

@@ -15,7 +15,8 @@ std::string type_text(DType dtype, const std::vector<int64_t>& shape) {
 }
 
 Digest plan_key(const Graph& graph, const runtime::KernelCache& cache) {
-  const std::string structure = structure_of(graph).hex(), fields = cache.key_fields();
+  const std::string structure = structure_of(graph).hex(),
+                    fields = cache.key_fields({.name = {}, .target = "cpu", .text = {}});
   const std::string_view parts[] = {"program", structure, fields, build_id()};
   return digest_of_fields(parts);
 }
@@ -61,7 +62,9 @@ class Binder {
           constants.push_back(runtime::Constant::of(buffer));
           break;
         }
-        case ConstantSource::Kind::Init: constants.push_back(results[static_cast<size_t>(source.index)]); break;
+        case ConstantSource::Kind::Init:
+          constants.push_back(results[static_cast<size_t>(source.index)]);
+          break;
       }
     }
     return constants;
@@ -119,6 +122,7 @@ bool Program::load(const Graph& graph, const Digest& key, runtime::KernelCache& 
 }
 
 void Program::make(const Graph& graph, const Digest& key, runtime::KernelCache& cache, bool store) {
+  const runtime::LlvmOpening opening;  // while the passes run
   const Build built = build(graph, machine_of(cache));
   const auto plan = std::make_shared<PlanTemplate>(
       make_template(built, graph, [&](const runtime::KernelSource& source) { return cache.key_of(source); }));
@@ -160,9 +164,13 @@ void Program::start(const Graph& graph, std::vector<runtime::KernelRef> init, st
 
 void Program::check_inputs(std::span<const Array> inputs) const {
   if (inputs.size() != inputs_.size()) {
-    throw InputError(Finding{.where = {}, .what = "wrong number of inputs", .excerpt = {},
-                             .got = fmt::format("{}", inputs.size()), .expected = fmt::format("{}", inputs_.size()),
-                             .fix = {}, .from = {}});
+    throw InputError(Finding{.where = {},
+                             .what = "wrong number of inputs",
+                             .excerpt = {},
+                             .got = fmt::format("{}", inputs.size()),
+                             .expected = fmt::format("{}", inputs_.size()),
+                             .fix = {},
+                             .from = {}});
   }
   std::vector<Finding> findings;
   for (size_t i = 0; i < inputs.size(); ++i) {

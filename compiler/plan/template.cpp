@@ -59,8 +59,8 @@ class PlanMaker {
   void add_launch(const BuiltLaunch& built) {
     const auto [kernel, is_new] = kernel_of_.try_emplace(built.source, static_cast<int>(plan_.kernels.size()));
     if (is_new)
-      plan_.kernels.push_back({build_.sources[static_cast<size_t>(built.source)].name,
-                               keys_[static_cast<size_t>(built.source)]});
+      plan_.kernels.push_back(
+          {build_.sources[static_cast<size_t>(built.source)].name, keys_[static_cast<size_t>(built.source)]});
     Launch launch;
     launch.name = built.name;
     launch.kernel = kernel->second;
@@ -113,8 +113,7 @@ class PlanMaker {
     lives.resize(kept);
     plan_.storages.resize(kept);
     for (Launch& launch : plan_.launches) {
-      for (Argument& argument : launch.arguments)
-        argument.storage = renumbered[static_cast<size_t>(argument.storage)];
+      for (Argument& argument : launch.arguments) argument.storage = renumbered[static_cast<size_t>(argument.storage)];
     }
   }
 
@@ -153,7 +152,7 @@ class PlanMaker {
   const bool is_static_;
   const std::vector<Digest>& keys_;
   Plan plan_;
-  std::vector<int> storage_of_;        // of a block
+  std::vector<int> storage_of_;             // of a block
   std::unordered_map<int, int> kernel_of_;  // of a source
 };
 
@@ -205,7 +204,8 @@ class TemplateMaker {
     const Block& of = block(b);
     switch (of.kind) {
       case StorageKind::Input:
-      case StorageKind::Output: return std::pair(of.kind, static_cast<int64_t>(of.index));
+      case StorageKind::Output:
+        return std::pair(of.kind, static_cast<int64_t>(of.index));
       case StorageKind::Constant:
         if (!used_in_main_.contains(b)) return std::nullopt;
         out_.main_constants.push_back(given(b));
@@ -222,8 +222,8 @@ class TemplateMaker {
   ConstantSource given(int b) const {
     const Array& array = std::get<Constant>(build_.graph.node(block(b).index).payload).array;
     if (array.size_bytes() <= kSmallConstantBytes)
-      return {ConstantSource::Kind::Small, 0, std::string(reinterpret_cast<const char*>(array.data()),
-                                                          array.size_bytes())};
+      return {ConstantSource::Kind::Small, 0,
+              std::string(reinterpret_cast<const char*>(array.data()), array.size_bytes())};
     const auto found = weight_index_.find(array.data());
     FRIT_CHECK(found != weight_index_.end(), "a pass has made a large constant of its own");
     return {ConstantSource::Kind::Weight, found->second, {}};

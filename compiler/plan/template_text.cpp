@@ -19,9 +19,15 @@ std::string constants_text(std::string_view name, const std::vector<ConstantSour
   std::string text = fmt::format("{} {}\n", name, constants.size());
   for (const ConstantSource& constant : constants) {
     switch (constant.kind) {
-      case ConstantSource::Kind::Weight: text += fmt::format("weight {}\n", constant.index); break;
-      case ConstantSource::Kind::Init: text += fmt::format("init {}\n", constant.index); break;
-      case ConstantSource::Kind::Small: text += fmt::format("small x{}\n", hex_of(constant.bytes)); break;
+      case ConstantSource::Kind::Weight:
+        text += fmt::format("weight {}\n", constant.index);
+        break;
+      case ConstantSource::Kind::Init:
+        text += fmt::format("init {}\n", constant.index);
+        break;
+      case ConstantSource::Kind::Small:
+        text += fmt::format("small x{}\n", hex_of(constant.bytes));
+        break;
     }
   }
   return text;

@@ -22,8 +22,7 @@ bool same_elements(const Storage& a, const Storage& b, const std::vector<int64_t
 }
 
 // Strides of the base where each position is an axis of the view, or the only index of its own axis.
-std::optional<Storage> permuted_base(const View& view, const std::vector<int64_t>& base_shape,
-                                     const Storage& storage) {
+std::optional<Storage> permuted_base(const View& view, const std::vector<int64_t>& base_shape, const Storage& storage) {
   Storage base = storage;
   base.axes.assign(base_shape.size(), {});
   for (size_t d = 0; d < base_shape.size(); ++d) {
