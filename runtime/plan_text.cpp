@@ -176,7 +176,7 @@ Launch read_launch(Reader& in) {
 
 std::string print_plan(const Plan& plan) {
   std::string text = fmt::format("plan 1\narena {}\n", plan.arena_bytes);
-  const auto add = [&](std::string line) { text += std::move(line); };
+  const auto add = [&](const std::string& line) { text += line; };
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     add(fmt::format("kernel {} {} {}\n", i, quote(plan.kernels[i].name), plan.kernels[i].key.hex()));
   }
@@ -232,11 +232,11 @@ std::optional<Plan> load_plan(DiskCache& disk, const Digest& key) {
   if (!text) return std::nullopt;
   try {
     Plan plan = parse_plan(*text);
-    if (verify_plan(plan).empty()) return plan;
+    if (!verify_plan(plan).empty()) return std::nullopt;
+    return plan;
   } catch (const InputError&) {
-    // written by a build with another form of plans
+    return std::nullopt;  // written by a build with another form of plans
   }
-  return std::nullopt;
 }
 
 }  // namespace frit::runtime

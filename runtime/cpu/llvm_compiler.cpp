@@ -203,13 +203,13 @@ LlvmOpening::LlvmOpening() {
       // The first text that goes through pays for LLVM's tables as well.
       compile_llvm({.name = "first", .target = "cpu", .text = "define void @frit_kernel() {\n ret void\n}"}, {});
     } catch (const Error&) {
-      // The first miss reports it.
+      return;  // the first miss reports it
     }
   };
   try {
     thread_ = std::thread(work);
   } catch (const std::system_error&) {
-    // No thread to be had: the first miss opens LLVM.
+    return;  // no thread to be had: the first miss opens LLVM
   }
 }
 

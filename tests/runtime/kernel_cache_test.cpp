@@ -12,8 +12,6 @@
 #include "runtime_fixture.h"
 #include "support/error.h"
 
-extern char** environ;
-
 #if defined(__SANITIZE_ADDRESS__)
 // What stops LLVM for good is thrown through it, and what it held then is lost.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libLLVM"; }

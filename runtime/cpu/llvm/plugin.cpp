@@ -143,8 +143,9 @@ std::unique_ptr<llvm::Module> parse(const FritLlvmRequest& request, const llvm::
                                     llvm::LLVMContext& context, std::string& error) {
   const std::string layout = machine.createDataLayout().getStringRepresentation();
   llvm::SMDiagnostic diagnostic;
-  auto module = llvm::parseAssembly(llvm::MemoryBufferRef({request.text, request.text_size}, "kernel.ll"), diagnostic,
-                                    context, nullptr, [&](llvm::StringRef, llvm::StringRef) { return layout; });
+  auto module =
+      llvm::parseAssembly(llvm::MemoryBufferRef({request.text, request.text_size}, "kernel.ll"), diagnostic, context,
+                          nullptr, [&](llvm::StringRef, llvm::StringRef) { return std::string(layout); });
   llvm::raw_string_ostream stream(error);
   if (!module) {
     diagnostic.print("", stream, false, false);
