@@ -39,7 +39,6 @@ struct ValueDef {
   std::optional<std::vector<Dim>> shape;
 };
 
-class ExternalFiles;
 struct GraphDef;
 
 /// `AttributeProto`; `kind` is AttributeProto.AttributeType.
@@ -82,8 +81,7 @@ struct ModelDef {
   std::map<std::string, std::string> metadata;
   GraphDef graph;
   size_t function_count = 0;
-  std::shared_ptr<const void> owner;     // keeps the bytes alive that `raw` points into
-  std::shared_ptr<ExternalFiles> files;  // beside the model; none for a model from memory
+  std::shared_ptr<const void> owner;  // keeps the bytes alive that `raw` points into
 };
 
 /// A name as it goes into a message: quoted, control characters escaped, shortened.

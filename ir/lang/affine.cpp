@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
-#include <set>
 
 #include "support/error.h"
 
@@ -189,13 +188,31 @@ bool Ranges::mentions(const Expr& e, int var) {
   return found;
 }
 
-// Replaces every index but `keep` by the end of its range that makes the form largest (or smallest).
+namespace {
+
+// The largest index in an expression; -1 if there is none (data at fixed places).
+int innermost(const Expr& e) {
+  int index = -1;
+  for_each_node(e, [&](const Expr& x) {
+    if (x.op() == Op::Index) index = std::max(index, static_cast<int>(x.bits()));
+  });
+  return index;
+}
+
+}  // namespace
+
+// Replaces every index but `keep` by the end of its range that makes the form largest (or smallest), the innermost
+// first: a bound that is put in for an index sees only indices outside it.
 Linear Ranges::eliminate(Linear form, bool upper, int keep) {
-  for (int var = static_cast<int>(vars_.size()); var-- > -1;) {
-    // Terms that hide this index are bounded as a whole; those without any index (data) in the last round.
+  for (;;) {
+    int var = -2;
+    for (const auto& [v, c] : form.vars)
+      if (v != keep) var = std::max(var, v);
+    for (const auto& [id, t] : form.terms) var = std::max(var, innermost(t.first));
+    if (var == -2) return form;
     for (auto at = form.terms.begin(); at != form.terms.end();) {
       const auto [e, c] = at->second;
-      if (var >= 0 && !mentions(e, var)) {
+      if (innermost(e) != var) {
         ++at;
         continue;
       }
@@ -219,13 +236,11 @@ Linear Ranges::eliminate(Linear form, bool upper, int keep) {
       add_scaled(form, last, c);
     } else if (info.extent < 0) {
       form.constant = upper ? kInfinite : -kInfinite;
+      return form;
     } else {
       form.constant = add(form.constant, multiply(c, info.extent - 1));
     }
-    // A bound may bring terms back that hide indices further out, and they are met later; those that hide inner ones
-    // do not exist, since a bound sees only what is outside it.
   }
-  return form;
 }
 
 Interval Ranges::range(const Linear& form) {

@@ -57,6 +57,8 @@ class Ranges {
   /// True if every coefficient divides by `by`, so that form / by is exact.
   static bool divides(const Linear& form, Wide by);
   bool mentions(const Expr& e, int var);
+  /// To be called when extents have become known.
+  void forget() { memo_.clear(); }
 
  private:
   Linear eliminate(Linear form, bool upper, int keep);

@@ -1,0 +1,296 @@
+#pragma once
+// From a definition and its operands to nodes of a graph. Internal to ir/lang; the face is instantiate() in library.h.
+//
+// A definition that is being applied is an Instance. Formulas evaluate to Val. Reads in a statement become *records*
+// and reductions become *pending reductions*, both named in expressions by provisional reads; when the statement is
+// complete its extents are inferred, its reads proven, and the provisional reads replaced by those of the graph.
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/lang/affine.h"
+#include "ir/lang/library.h"
+#include "ir/lang/value.h"
+
+namespace frit::lang {
+
+/// What a name means that is both a dim and an index (LANGUAGE.md section 4).
+enum class Place : uint8_t { Value, Position, Extent };
+
+struct Ctx {
+  bool whole = true;  // a whole-tensor formula: names are whole operands that broadcast
+  Place place = Place::Value;
+  bool bracket = false;  // in the brackets of a read or write, or in a bound: integers are i64
+  int elem = -1;         // the element of a pack pattern that is being written out
+  Ctx at(Place p) const {
+    Ctx c = *this;
+    c.place = p;
+    return c;
+  }
+  Ctx element(int k) const {
+    Ctx c = *this;
+    c.elem = k;
+    return c;
+  }
+};
+
+struct Frame {
+  struct Binding {
+    bool pack = false;
+    std::vector<int> vars;
+  };
+  std::map<std::string, Binding> names;
+  std::map<std::string, Val> accumulators, right;  // of a fold
+  bool has_dots = false;
+  std::vector<int> dots;
+};
+
+struct Dim {
+  bool pack = false;
+  int length = -1;                // of a pack, when known
+  std::vector<int64_t> extents;   // -1 where not yet known
+  std::vector<std::string> from;  // "x f32[8, 64]", for each extent
+  bool is_known() const;
+};
+
+struct Instance {
+  const Definition* def = nullptr;
+  Instance* caller = nullptr;
+  const Ex* site = nullptr;  // the call, in the caller's text
+  std::string label;
+  bool whole = true;  // false: inlined into a formula with indices
+  bool bracket = false;
+  struct Attribute {
+    const Ex* default_value = nullptr;
+    std::optional<Val> value;
+    bool busy = false;
+  };
+  std::map<std::string, Val> params;
+  std::map<std::string, Attribute> attrs;
+  std::map<std::string, Dim> dims;
+  std::map<std::string, Val> locals;
+  std::vector<Frame> frames;
+  std::map<const Slot*, int> slot_lengths;  // of new packs
+  std::map<const Ex*, int> pack_lengths;    // of patterns, found by the solver
+  std::vector<std::string> last_targets;
+  bool matched = false;  // the signature is solved
+};
+
+/// Thrown where a dim is needed that later rounds of signature matching may solve.
+struct NotYet {
+  std::string dim;
+};
+
+/// One read of a tensor in a statement, or of a pending reduction.
+struct Record {
+  struct Part {
+    Expr position;                                // over the indices of the statement
+    int64_t extent = 0;                           // the position must lie below it
+    int axis = 0;                                 // written axis
+    int factor = -1;                              // of a tuple; -1: the flat position
+    std::vector<std::pair<Expr, int64_t>> exact;  // value and divisor of each exact division
+    const Ex* item = nullptr;
+    bool proven = false;
+  };
+  TensorPtr tensor;
+  bool whole = false;
+  int pending = -1, result = 0;
+  std::vector<Part> parts;
+  bool guarded = false;
+  std::vector<int> scope;  // indices bound where it stands
+  std::string reducer;     // the innermost reducer around it
+  const Ex* site = nullptr;
+};
+
+struct Pending {
+  ReduceOp op = ReduceOp::None;
+  bool mean = false;
+  std::vector<int> outer, inner;
+  Expr body, payload;                   // built-in reducers
+  std::vector<Expr> init, step, merge;  // fold
+  std::vector<DType> nominal;
+  const Ex* site = nullptr;
+  Value node;  // when built
+  bool built = false;
+};
+
+/// An axis of the left side: its factors as indices, and where it sits.
+struct LeftAxis {
+  std::vector<int> vars;
+  int real = -1;
+};
+
+class Elaborator {
+ public:
+  Elaborator(Graph& graph, const Library& library) : graph_(graph), library_(library), ranges_(vars_) {}
+  std::vector<Value> outermost(const Definition& def, const std::vector<Operand>& operands,
+                               const Attributes& attributes, const std::string& label);
+
+ private:
+  friend class PackSolver;
+
+  // ---- errors (elaborate.cpp)
+  [[noreturn]] void fail(Span span, std::string what, std::string got = {}, std::string expected = {},
+                         std::string fix = {}) const;
+  [[noreturn]] void unsupported(Span span, std::string what, std::string fix = {}) const;
+  Finding finding(Span span, std::string what, std::string got = {}, std::string expected = {},
+                  std::string fix = {}) const;
+  void note(Finding finding);  // kept for the end of the statement
+  void throw_findings();
+  std::string text(Span span) const { return std::string(self_->def->source->text(span)); }
+
+  // ---- definitions and statements (elaborate.cpp)
+  struct Call {
+    const Definition* def = nullptr;
+    std::vector<Val> operands;
+    std::map<std::string, Val> attributes;
+    const Ex* site = nullptr;
+    bool whole = true, bracket = false;
+    std::string label;
+  };
+  std::vector<Val> run(const Call& call);
+  std::optional<std::vector<Val>> execute(const std::vector<Stmt>& block);
+  std::optional<std::vector<Val>> execute(const Stmt& stmt);
+  void let(const Stmt& stmt);
+  void require(const Stmt& stmt);
+  bool decide(const Ex& condition);
+  void define(const std::string& name, Span span, Val value);
+  bool is_inlineable(const Definition& def);
+  Val import_operand(const Operand& operand, const Param& param, const std::string& label);
+  Val import_constant(Value value, const Param& param);
+  Value export_result(const Val& value, const std::string& label);
+
+  // ---- signatures (signature.cpp)
+  void bind_operands(const Call& call);
+  void match_signature();
+  bool match_operand(const Param& param, TensorPtr& tensor, bool last_try);
+  bool solve_axis(const Param& param, const Slot& slot, int64_t extent, int axis, const Tensor& tensor,
+                  std::vector<int64_t>* factors);
+  bool learn(const std::string& name, int element, int64_t extent, const Slot& slot, int axis, const Tensor& tensor);
+  void check_type(const Param& param, const Val& value);
+  int pack_length(const Slot& slot);
+  std::optional<Val> attribute(const std::string& name);
+  std::vector<int> place(const std::vector<std::optional<int64_t>>& fixed, Span span, const std::string& what);
+  const Dim* find_dim(const std::string& name) const;
+  int64_t known_extent(const std::string& name, int element) const;
+
+  // ---- packs (packs.cpp)
+  void solve_packs(const std::vector<const std::vector<Slot>*>& binders, const std::vector<const Ex*>& bodies);
+  int pattern_length(const Ex& inner, const Ctx& ctx);
+  std::vector<Val> expand(const std::vector<ExPtr>& parts, const Ctx& ctx);
+  std::vector<int64_t> dots_shape(const std::vector<const Ex*>& bodies);
+  void collect_dots(const Ex& e, std::vector<std::pair<std::vector<int64_t>, const Ex*>>* found);
+
+  // ---- formulas (formula.cpp)
+  Val eval(const Ex& e, const Ctx& ctx);
+  std::vector<Val> eval_multi(const Ex& e, const Ctx& ctx);
+  Val eval_name(const Ex& e, const Ctx& ctx);
+  Val eval_number(const Ex& e);
+  Val eval_list(const std::vector<ExPtr>& items, const Ctx& ctx);
+  Val pick(const Val& list, const std::vector<ExPtr>& items, size_t first, const Ctx& ctx, Span span);
+  Val eval_unary(const Ex& e, const Ctx& ctx);
+  Val eval_binary(const Ex& e, const Ctx& ctx);
+  std::optional<Val> lookup(const std::string& name);
+  std::optional<Val> lookup_index(const Ex& e, const Ctx& ctx);
+  [[noreturn]] void unknown_name(const Ex& e);
+  bool has_index(const Ex& e) const;
+  const Frame::Binding* find_binding(const std::string& name) const;
+  Val eval_static(const Ex& e, Place place = Place::Extent);
+  int64_t eval_int(const Ex& e, std::string_view role);
+
+  // ---- arithmetic (arithmetic.cpp)
+  Val to_scalar(const Val& v, const Ctx& ctx, Span span);
+  Expr convert(const Val& v, DType dtype, Span span);
+  DType own_dtype(const Val& v, Span span);
+  DType common(const Val& a, const Val& b, const Ex& e, Span span);
+  std::string describe(const Val& v, const Ex& e);
+  std::vector<int64_t> broadcast(const std::vector<int64_t>& a, const std::vector<int64_t>& b, Span span);
+  Val arithmetic(BinaryOp op, const Val& a, const Val& b, const Ctx& ctx, const Ex& e);
+  Val compare(BinaryOp op, const Val& a, const Val& b, const Ex& e);
+  Val logical(BinaryOp op, const Val& a, const Val& b, const Ex& e);
+  Val static_arithmetic(BinaryOp op, const Val& a, const Val& b, const Ex& e);
+  Val combine(Op op, const Val& a, const Val& b, const Ctx& ctx, const Ex& e);  // min, max, pow, tdiv ..
+  Val select_value(const Val& c, const Val& a, const Val& b, const Ex& e);
+  Val cast_value(const Val& v, DType dtype, Span span);
+  Val map_choice(const Val& choice, const std::function<Val(const Val&)>& f);
+  Expr to_index(const Val& v, Span span);
+  Val negate(const Val& v, const Ex& e);
+
+  // ---- calls (calls.cpp)
+  std::vector<Val> call(const Ex& e, const Ctx& ctx);
+  std::vector<Val> call_definition(const Definition& def, const Ex& e, const Ctx& ctx);
+  std::optional<Val> call_builtin(const Ex& e, const Ctx& ctx);
+  std::optional<Val> call_static(const Ex& e, const Ctx& ctx);  // len, rank, size, index ..
+  std::optional<Val> call_scalar(const Ex& e, const Ctx& ctx);
+  std::optional<std::vector<Val>> call_whole(const Ex& e, const Ctx& ctx);  // reshape, concat, sort
+  Val list_reducer(const std::string& name, const std::vector<Val>& items, const Ctx& ctx, const Ex& e);
+  Val float_function(Op op, const Val& v, const Ctx& ctx, const Ex& e);
+  Val size_of(const Ex& e, const Ctx& ctx);
+  Val index_of(const Ex& e, const Ctx& ctx);
+  std::vector<Val> arguments(const Ex& e, const Ctx& ctx, size_t least, size_t most);
+  const Tensor& tensor_argument(const Ex& e, size_t k);
+  Val reshape(const Ex& e, const Ctx& ctx);
+  Val concat(const Ex& e, const Ctx& ctx);
+
+  // ---- reads (reads.cpp)
+  Val read(const Val& operand, const Ex& e, const Ctx& ctx, const Ex* fill);
+  std::vector<Record::Part> parts_of(const Tensor& tensor, const Ex& e, const Ctx& ctx);
+  Record::Part position(const Ex& item, const Ctx& ctx);
+  int add_record(Record record);
+  Val whole_read(const TensorPtr& tensor);
+
+  // ---- binders and reductions (reduce.cpp)
+  int add_var(std::string name, Span span, int64_t extent, bool reduced);
+  std::vector<LeftAxis> bind(const std::vector<Slot>& slots, Frame* frame, bool left,
+                             const std::vector<const Ex*>& bodies);
+  LeftAxis bind_axis(const Slot& slot, Frame* frame, bool left, int element, std::vector<std::vector<int>>* pack_axes);
+  int bind_name(const Slot& slot, Frame* frame, bool left, int element);
+  Val reduce(const Ex& e, const Ctx& ctx);
+  std::vector<Val> fold(const Ex& e, const Ctx& ctx);
+  std::vector<int> outer_of(const std::vector<Expr>& bodies, const std::vector<int>& inner);
+  Val pending_result(int pending, int result, DType nominal);
+  std::vector<DType> fold_types(const Ex& e, const Ctx& ctx, Frame* frame);
+
+  // ---- the end of a statement (statement.cpp)
+  void indexed_let(const Stmt& stmt);
+  void infer(size_t first_record, size_t first_var, const Stmt& stmt);
+  bool infer_round(size_t first_record, size_t first_var);
+  void report_unknown(size_t first_record, size_t first_var, const Stmt& stmt);
+  void prove(size_t first_record);
+  void prove_part(Record& record, Record::Part& part);
+  void report_range(const Record& record, const Record::Part& part, Interval range);
+  std::string names_in(const Record& record, const Record::Part& part);
+  void report_unbound(const Ex& item, const Stmt& stmt);
+  void build_pending(Pending& pending, const std::vector<int>& order, const std::string& label);
+  TensorPtr build_target(const Target& target, const std::vector<LeftAxis>& axes, const Val& value,
+                         const std::string& label);
+  TensorPtr materialise(const Val& value, const std::string& name);
+  TensorPtr tensor_of(Val& value, const std::string& name);
+  Value merged(Tensor& tensor);
+  std::string label_of(const std::string& name) const;
+
+  Graph& graph_;
+  const Library& library_;
+  Instance* self_ = nullptr;
+  std::vector<IndexVar> vars_;
+  std::vector<const Ex*> bounds_;  // of vars_, as written
+  Ranges ranges_;
+  std::vector<Record> records_;
+  std::vector<Pending> pendings_;
+  std::vector<int> active_;            // indices bound here
+  std::vector<std::string> reducers_;  // around here
+  std::vector<Finding> findings_;
+  std::vector<std::pair<Expr, int64_t>>* exact_ = nullptr;  // exact divisions of the position being evaluated
+  std::map<const Definition*, bool> inlineable_;
+  const Stmt* statement_ = nullptr;
+  std::set<std::string> unbound_;  // reported in this statement
+  int depth_ = 0;
+
+  friend class Builder;
+};
+
+}  // namespace frit::lang
