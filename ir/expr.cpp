@@ -32,6 +32,12 @@ constexpr uint64_t mix(uint64_t h, uint64_t v) {
   return h ^ (h >> 32);
 }
 
+uint64_t text_hash(std::string_view text) {
+  uint64_t h = 0xcbf29ce484222325ULL;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return h;
+}
+
 struct Key {
   Op op;
   DType dtype;
@@ -196,9 +202,9 @@ uint64_t Expr::hash() const { return node_->hash; }
 Expr Expr::make(Op op, DType dtype, std::span<const Expr> args, uint64_t bits) {
   const int operands = operand_count(op);
   FRIT_CHECK(operands < 0 || static_cast<size_t>(operands) == args.size(), std::string(name(op)));
-  uint64_t hash = mix(mix(mix(0x66726974, static_cast<uint64_t>(op)), static_cast<uint64_t>(dtype)), bits);
   // A symbol's id depends on the order of creation; its name does not.
-  if (op == Op::Symbol) hash = mix(hash ^ bits, std::hash<std::string>{}(symbol_names().name(bits)));
+  const uint64_t content = op == Op::Symbol ? text_hash(symbol_names().name(bits)) : bits;
+  uint64_t hash = mix(mix(mix(0x66726974, static_cast<uint64_t>(op)), static_cast<uint64_t>(dtype)), content);
   for (const Expr& arg : args) hash = mix(hash, arg.hash());
   return Expr(table().find_or_add({op, dtype, bits, args, hash}));
 }
