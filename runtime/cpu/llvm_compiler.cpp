@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -33,15 +34,18 @@ struct Plugin {
   FritLlvmDisassembleFn* disassemble = nullptr;
 };
 
-/// Beside the library or program that holds this function, beside the executable, then where it was built.
+/// Beside the library or program that holds this function, beside the executable, in the library folder of the same
+/// installation. Where this was built only while running from there: nobody else's folder may provide code.
 std::vector<std::string> plugin_candidates() {
   std::vector<std::string> candidates;
   if (const char* named = std::getenv("FRIT_LLVM_PLUGIN"); named != nullptr && *named != '\0') return {named};
   const auto beside = [&](const std::filesystem::path& file) {
     const std::filesystem::path folder = file.parent_path();
-    candidates.push_back((folder / kPluginName).string());
-    candidates.push_back((folder / "../lib/frit" / kPluginName).string());
-    candidates.push_back((folder / "frit" / kPluginName).string());
+    for (const char* part : {"", "frit", "../" FRIT_LIBRARY_FOLDER "/frit"}) {
+      candidates.push_back((folder / part / kPluginName).lexically_normal().string());
+    }
+    if (file.string().starts_with(FRIT_BUILD_FOLDER "/"))
+      candidates.push_back(std::string(FRIT_BUILD_FOLDER "/") + kPluginName);
   };
   std::error_code error;
   Dl_info info = {};
@@ -49,8 +53,12 @@ std::vector<std::string> plugin_candidates() {
     beside(std::filesystem::canonical(info.dli_fname, error));
   }
   beside(std::filesystem::read_symlink("/proc/self/exe", error));
-  candidates.push_back(std::string(FRIT_BUILD_FOLDER) + "/" + kPluginName);
-  return candidates;
+  std::vector<std::string> distinct;
+  for (std::string& candidate : candidates) {
+    if (std::find(distinct.begin(), distinct.end(), candidate) == distinct.end())
+      distinct.push_back(std::move(candidate));
+  }
+  return distinct;
 }
 
 [[noreturn]] void fail_without_plugin(const std::string& tried) {

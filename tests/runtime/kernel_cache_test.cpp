@@ -1,8 +1,5 @@
 #include "runtime/kernel_cache.h"
 
-#include <spawn.h>
-#include <sys/wait.h>
-
 #include <barrier>
 #include <fstream>
 #include <random>
@@ -327,28 +324,43 @@ TEST(KernelCache, LlvmMayBeOpenedEarly) {
   EXPECT_TRUE(llvm_loaded());
 }
 
-// Run in a process of its own by the test below.
-TEST(KernelCache, DISABLED_WarmProcess) {
-  KernelCache& cache = KernelCache::shared();
-  EXPECT_EQ(run_one(*cache.get(add_constant(8)), 1), 9);
-  EXPECT_EQ(cache.counters().compiles, 0);
-  EXPECT_FALSE(llvm_loaded());
+/// Ends the process with 0 if the claim holds; for processes that start without LLVM.
+[[noreturn]] void exit_if(bool claim) { std::_Exit(claim ? 0 : 1); }
+
+TEST(KernelCacheDeathTest, WarmProcessNeverOpensLlvm) {  // B120
+  GTEST_FLAG_SET(death_test_style, "threadsafe");        // starts this program again, up to the line below
+  const bool is_parent = std::getenv("FRIT_TEST_WARM") == nullptr;
+  const std::optional<TemporaryFolder> folder = is_parent ? std::make_optional<TemporaryFolder>() : std::nullopt;
+  if (is_parent) KernelCache(options_in(folder->path())).get(add_constant(8));
+  const std::string path = is_parent ? folder->path() : std::getenv("FRIT_TEST_WARM");
+  const ScopedVariable own("FRIT_CACHE_DIR", path.c_str()), warm("FRIT_TEST_WARM", path.c_str());
+  const ScopedVariable plugin("FRIT_LLVM_PLUGIN", "/nowhere");
+  const auto claim = [] {
+    KernelCache& cache = KernelCache::shared();
+    return run_one(*cache.get(add_constant(8)), 1) == 9 && cache.counters().compiles == 0 && !llvm_loaded();
+  };
+  EXPECT_EXIT(exit_if(claim()), testing::ExitedWithCode(0), "");
 }
 
-TEST(KernelCache, WarmProcessNeverOpensLlvm) {  // B120
-  const TemporaryFolder folder;
-  KernelCache cache(options_in(folder.path()));
-  cache.get(add_constant(8));
-  const ScopedVariable own("FRIT_CACHE_DIR", folder.path().c_str()), plugin("FRIT_LLVM_PLUGIN", "/nowhere");
-  std::string program = "/proc/self/exe", filter = "--gtest_filter=KernelCache.DISABLED_WarmProcess",
-              all = "--gtest_also_run_disabled_tests";
-  program = std::filesystem::read_symlink(program).string();
-  char* arguments[] = {program.data(), filter.data(), all.data(), nullptr};
-  pid_t child = 0;
-  ASSERT_EQ(posix_spawn(&child, program.c_str(), nullptr, nullptr, arguments, environ), 0);
-  int status = -1;
-  waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
+TEST(KernelCacheDeathTest, SaysWhereItLookedForLlvm) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const ScopedVariable plugin("FRIT_LLVM_PLUGIN", "/nowhere/libfrit_llvm.so");
+  const auto claim = [] {
+    KernelCache cache(options_in(""));
+    for (int round = 0; round < 2; ++round) {
+      try {
+        cache.get(add_constant(8));
+        return false;
+      } catch (const UnsupportedError& error) {
+        const std::string text = error.what();
+        if (text.find("/nowhere/libfrit_llvm.so: no such file") == std::string::npos) return false;
+        if (text.find("FRIT_LLVM_PLUGIN") == std::string::npos) return false;
+      }
+    }
+    unsetenv("FRIT_LLVM_PLUGIN");  // once it is there the next miss finds it
+    return run_one(*cache.get(add_constant(8)), 1) == 9;
+  };
+  EXPECT_EXIT(exit_if(claim()), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
