@@ -1,5 +1,6 @@
 #pragma once
 // Snippets in tests: a definition applied to operands of given types.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
