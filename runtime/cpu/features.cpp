@@ -62,16 +62,6 @@ std::string_view CpuTarget::llvm_cpu() const { return row_of(level).llvm_cpu; }
 std::string_view CpuTarget::llvm_features() const { return row_of(level).llvm_features; }
 int CpuTarget::vector_bytes() const { return row_of(level).vector_bytes; }
 
-std::string cpu_model() {
-  std::string name;
-  for (uint32_t leaf = 0x80000002u; leaf <= 0x80000004u; ++leaf) {
-    const Registers part = cpuid(leaf);
-    name.append(reinterpret_cast<const char*>(&part), sizeof part);
-  }
-  name.resize(name.find_last_not_of(std::string_view("\0 ", 2)) + 1);
-  return name;
-}
-
 CpuLevel detect_cpu_level() {
   const Registers one = cpuid(1), seven = cpuid(7), extended = cpuid(0x80000001u);
   // SSE3 SSSE3 FMA CX16 SSE4.1 SSE4.2 MOVBE POPCNT XSAVE OSXSAVE AVX F16C

@@ -21,9 +21,6 @@ struct CpuTarget {
   bool has_fma() const { return level != CpuLevel::Sse2; }
 };
 
-/// The processor's own name for itself, as "AMD EPYC 9B45"; empty where it has none.
-std::string cpu_model();
-
 /// The best level of this machine, by cpuid and the state that the system saves.
 CpuLevel detect_cpu_level();
 

@@ -204,20 +204,4 @@ MachinePeaks measure_peaks(KernelCache& cache, Workers& workers) {
           .memory_gbs_all = memory_all.best()};
 }
 
-MachinePeaks known_peaks(KernelCache& cache, Workers& workers) {
-  const CacheSizes sizes = cache_sizes();
-  const Digest key = digest_of(fmt::format("peaks-1 {} {} {} {} {} {}", cpu_model(), cache.cpu().name(),
-                                           workers.count(), sizes.l1, sizes.l2, sizes.l3));
-  double values[6] = {};
-  if (const auto stored = cache.disk().get("machine", key); stored && stored->size() == sizeof values) {
-    std::memcpy(values, stored->data(), sizeof values);
-    return {workers.count(), values[0], values[1], values[2], values[3], values[4], values[5]};
-  }
-  const MachinePeaks peaks = measure_peaks(cache, workers);
-  const double fresh[] = {peaks.fma_gflops_one, peaks.fma_gflops_all, peaks.l1_gbs,
-                          peaks.l2_gbs,         peaks.memory_gbs_one, peaks.memory_gbs_all};
-  cache.disk().put("machine", key, {reinterpret_cast<const char*>(fresh), sizeof fresh});
-  return peaks;
-}
-
 }  // namespace frit::runtime

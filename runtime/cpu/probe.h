@@ -64,12 +64,7 @@ struct MachinePeaks {
   double fma_gflops_one = 0, fma_gflops_all = 0;  // at the target's width
   double l1_gbs = 0, l2_gbs = 0;                  // one thread, half of the cache
   double memory_gbs_one = 0, memory_gbs_all = 0;
-
-  bool operator==(const MachinePeaks&) const = default;
 };
 MachinePeaks measure_peaks(KernelCache& cache, Workers& workers);
-
-/// The same, measured once per machine, target and number of threads: kept on disk (kind "machine").
-MachinePeaks known_peaks(KernelCache& cache, Workers& workers);
 
 }  // namespace frit::runtime

@@ -159,9 +159,6 @@ TEST(Probe, MeasuresSomethingPlausible) {
   EXPECT_GT(peaks.memory_gbs_one, 0.05);
   RecordProperty("fma_gflops_one", std::to_string(peaks.fma_gflops_one));
   RecordProperty("fma_gflops_all", std::to_string(peaks.fma_gflops_all));
-  const MachinePeaks first = known_peaks(cache, workers);
-  EXPECT_EQ(known_peaks(cache, workers), first);
-  EXPECT_NE(cpu_model(), "");
   for (const int bytes : {16, 32, 64}) {
     FmaProbe probe(cache, workers, 1, bytes);
     EXPECT_GT(probe.run(), 0.05);
