@@ -1,6 +1,7 @@
 #include <bit>
 
 #include "codegen/kernel/kernel.h"
+#include "codegen/kernel/provenance.h"
 #include "codegen/kernel/text.h"
 #include "support/error.h"
 
@@ -67,6 +68,7 @@ class Verifier {
     for (size_t i = 0; i < k_.instructions.size(); ++i)
       if (is_leaf(k_.instructions[i].code)) leaf(k_.instructions[i]);
     if (findings_.empty()) region(0, nullptr, 0);
+    if (findings_.empty()) stores();
     // A printer needs about 60 bytes an instruction; the exact text is checked where it is printed.
     if (k_.instructions.size() > kMaxTextBytes / 8) fault("", "too many instructions for one kernel: split it");
     return std::move(findings_);
@@ -184,19 +186,15 @@ class Verifier {
     if (count > 1) expect(type(v[count - 1]) == i.type, i, "value differs in type");
     expect(std::has_single_bit(i.bits) && i.bits <= 4096 && i.bits >= static_cast<uint64_t>(size_bytes(i.type.dtype)),
            i, "alignment is no power of two of at least an element");
-    const bool writes = c == Code::Store || c == Code::MaskedStore || c == Code::Scatter;
-    const int source = buffer_of(v[0]);
-    if (source >= 0 && writes) expect(k_.buffers[static_cast<size_t>(source)].written, i, "buffer is not written");
   }
 
-  // The buffer that a chain of ptr_add starts from, where it is plain; -1 else.
-  int buffer_of(Value v) const {
-    while (true) {
-      if (k_.values[v.id].is_argument) return -1;
-      const Instruction& i = k_.definition(v);
-      if (i.code == Code::Buffer) return static_cast<int>(i.bits);
-      if (i.code != Code::PtrAdd) return -1;
-      v = k_.operands(i)[0];
+  // Where pointers come from is known only in a kernel that is otherwise right.
+  void stores() {
+    const std::vector<int> sources = pointer_sources(k_);
+    for (const Instruction& i : k_.instructions) {
+      if (i.code != Code::Store && i.code != Code::MaskedStore && i.code != Code::Scatter) continue;
+      const int source = sources[k_.operands(i)[0].id];
+      if (source >= 0) expect(k_.buffers[static_cast<size_t>(source)].written, i, "buffer is not written");
     }
   }
 

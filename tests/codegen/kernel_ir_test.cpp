@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
 #include "codegen/kernel/builder.h"
 #include "codegen/sample_kernels.h"
@@ -72,6 +73,40 @@ TEST(KernelParser, RefusesDeepNesting) {
   std::string text = "kernel \"k\" {";
   for (int n = 0; n < 10000; ++n) text += "if 1:bool {\n";
   EXPECT_THROW(kernel::parse_kernel(text), InputError);
+}
+
+TEST(KernelParser, SurvivesDamagedTexts) {
+  std::mt19937 random(7);
+  int accepted = 0;
+  for (const Kernel& k :
+       {scale_kernel(), product_kernel(2, 1, 4), row_sum_kernel(), permute_kernel(), select_kernel()}) {
+    const std::string text = to_string(k);
+    for (int n = 0; n < 2000; ++n) {
+      std::string damaged = text;
+      const size_t at = random() % text.size();
+      switch (random() % 4) {
+        case 0:
+          damaged[at] = static_cast<char>(random() % 256);
+          break;
+        case 1:
+          damaged.erase(at, random() % 20);
+          break;
+        case 2:
+          damaged.insert(at, text.substr(random() % text.size(), random() % 20));
+          break;
+        default:
+          damaged[at] = text[random() % text.size()];
+          break;
+      }
+      try {
+        const Kernel read = kernel::parse_kernel(damaged);
+        EXPECT_EQ(to_string(kernel::parse_kernel(to_string(read))), to_string(read)) << damaged;
+        ++accepted;
+      } catch (const InputError&) {
+      }
+    }
+  }
+  EXPECT_GT(accepted, 100);  // damage in a name or a constant is a kernel still
 }
 
 TEST(KernelVerifier, ListsWhatIsWrong) {

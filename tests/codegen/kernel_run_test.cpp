@@ -16,7 +16,8 @@ KernelRunner* runner_of(const std::string& target) {
   static std::map<std::string, std::unique_ptr<KernelRunner>> runners;
   auto [found, is_new] = runners.try_emplace(target);
   if (is_new && target == "opencl") found->second = make_opencl_runner();
-  if (is_new && target != "opencl" && can_run(target)) found->second = std::make_unique<CpuRunner>(target);
+  if (is_new && target == "checked") found->second = std::make_unique<CheckedRunner>();
+  if (is_new && !found->second && can_run(target)) found->second = std::make_unique<CpuRunner>(target);
   return found->second.get();
 }
 
@@ -28,7 +29,7 @@ class KernelRun : public ::testing::TestWithParam<const char*> {
   }
   KernelRunner* runner = nullptr;
 };
-INSTANTIATE_TEST_SUITE_P(Targets, KernelRun, ::testing::Values("sse2", "avx2", "avx512", "opencl"),
+INSTANTIATE_TEST_SUITE_P(Targets, KernelRun, ::testing::Values("checked", "sse2", "avx2", "avx512", "opencl"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_P(KernelRun, ScalesWithTails) {
@@ -63,7 +64,7 @@ TEST_P(KernelRun, SumsRowsInAFixedOrder) {
 TEST_P(KernelRun, GathersAndScattersUnderMask) {
   std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8}, y(8, -1);
   std::vector<int32_t> at = {7, -1, 0, 3, -1, -1, 1, 6};
-  runner->run(permute_kernel(), {bytes_of(x), bytes_of(at), bytes_of(y)}, {}, 0, 8);
+  runner->run(permute_kernel(), {bytes_of(x), bytes_of(at), bytes_of(y)}, {}, 0, 2);
   EXPECT_EQ(y, (std::vector<float>{1, 2, -1, 4, -1, -1, 7, 8}));
 }
 
@@ -92,7 +93,7 @@ TEST_P(KernelRun, MultipliesATile) {
 
 TEST_P(KernelRun, UsesScratch) {
   Builder b("scratch");
-  const int x = b.add_buffer({"x", DType::F32}), y = b.add_buffer({"y", DType::F32, true});
+  const int x = b.add_buffer({"x", DType::F32, false, 4}), y = b.add_buffer({"y", DType::F32, true, 4});
   const auto loop = b.begin_loop(b.begin(), b.end(), b.i64(1));
   const Value at = b.mul(loop.i, b.i64(4));
   const Type f = scalar(DType::F32);
@@ -109,7 +110,7 @@ TEST_P(KernelRun, UsesScratch) {
 TEST_P(KernelRun, BranchesYieldAndLoopsCarry) {
   // y[i] = number of steps of n -> n / 2 or 3n + 1 until 1, at most 200, for n = x[i].
   Builder b("collatz");
-  const int x = b.add_buffer({"x", DType::I64}), y = b.add_buffer({"y", DType::I64, true});
+  const int x = b.add_buffer({"x", DType::I64, false, 8}), y = b.add_buffer({"y", DType::I64, true, 8});
   const Type t = scalar(DType::I64);
   const auto loop = b.begin_loop(b.begin(), b.end(), b.i64(1));
   const Value at = b.mul(loop.i, b.i64(8));
@@ -318,7 +319,7 @@ struct Run {
     results.reserve(cases.size());
     for (const OpCase& k : cases)
       buffers.push_back(results.emplace_back(a.size() * static_cast<size_t>(size_bytes(k.result))));
-    runner.run(ops_kernel(cases, dtype, lanes), buffers, {}, 0, static_cast<int64_t>(a.size()));
+    runner.run(ops_kernel(cases, dtype, lanes), buffers, {}, 0, static_cast<int64_t>(a.size()) / lanes);
   }
   std::string what(Op op, DType dtype, int lanes) const {
     return std::string(name(op)) + " of " + std::string(name(dtype)) + "x" + std::to_string(lanes);
@@ -447,9 +448,9 @@ TEST_P(KernelRun, HalvesConvert) {
   std::iota(h.begin(), h.end(), uint16_t{0});
   std::vector<float> f(65536);
   runner->run(ops_kernel({{Op::Cast, DType::F32}}, DType::F16, 8), {bytes_of(h), bytes_of(h), bytes_of(h), bytes_of(f)},
-              {}, 0, 65536);
+              {}, 0, 8192);
   runner->run(ops_kernel({{Op::Cast, DType::F16}}, DType::F32, 8),
-              {bytes_of(f), bytes_of(f), bytes_of(f), bytes_of(back)}, {}, 0, 65536);
+              {bytes_of(f), bytes_of(f), bytes_of(f), bytes_of(back)}, {}, 0, 8192);
   EXPECT_EQ(f[0x3c00], 1.0f);
   EXPECT_EQ(f[0x0001], std::ldexp(1.0f, -24));
   EXPECT_EQ(f[0xfc00], -HUGE_VALF);
@@ -463,13 +464,13 @@ TEST_P(KernelRun, HalvesConvert) {
 TEST_P(KernelRun, Selects) {
   std::vector<uint8_t> c = {0, 1, 1, 0};
   std::vector<float> a = {1, 2, 3, 4}, b = {-1, NAN, -3, -4}, y(4);
-  runner->run(select_kernel(), {bytes_of(c), bytes_of(a), bytes_of(b), bytes_of(y)}, {}, 0, 4);
+  runner->run(select_kernel(), {bytes_of(c), bytes_of(a), bytes_of(b), bytes_of(y)}, {}, 0, 1);
   EXPECT_EQ(y, (std::vector<float>{-1, 2, 3, -4}));
 }
 
 TEST_P(KernelRun, ReluIsExactAndKeepsNaN) {
   Builder b("relu");
-  const int x = b.add_buffer({"x", DType::F32}), y = b.add_buffer({"y", DType::F32, true});
+  const int x = b.add_buffer({"x", DType::F32, false, 4}), y = b.add_buffer({"y", DType::F32, true, 4});
   const Type t = vector_of(DType::F32, 4);
   b.store(b.buffer(y), b.max(b.load(t, b.buffer(x)), b.zero(t)));
   std::vector<float> from = {-1, NAN, 2, -HUGE_VALF}, to(4);
@@ -483,7 +484,7 @@ TEST_P(KernelRun, ReluIsExactAndKeepsNaN) {
 TEST_P(KernelRun, ConstantsKeepTheirBits) {
   const uint32_t bits[] = {0x80000000, 0x7f800000, 0xff800000, 0x7fc00000, 1, 0x3dcccccd, 0x7f7fffff, 0xffc00123};
   Builder b("constants");
-  const int y = b.add_buffer({"y", DType::F32, true});
+  const int y = b.add_buffer({"y", DType::F32, true, 4});
   for (int k = 0; k < 8; ++k) b.store(b.ptr_add(b.buffer(y), 4 * k), b.constant_bits(scalar(DType::F32), bits[k]));
   std::vector<uint32_t> to(8);
   runner->run(b.finish(), {bytes_of(to)}, {}, 0, 1);

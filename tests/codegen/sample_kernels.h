@@ -104,14 +104,14 @@ inline Kernel row_sum_kernel() {
   return b.finish();
 }
 
-/// y[perm[i]] = x[perm[i]] where perm[i] >= 0, four lanes at a time; begin and end are multiples of 4.
+/// y[perm[i]] = x[perm[i]] where perm[i] >= 0; a tile is four elements.
 inline Kernel permute_kernel() {
   Builder b("permute", "gather and scatter");
   const int x = b.add_buffer({"x", DType::F32, false, 4}), p = b.add_buffer({"perm", DType::I32, false, 4});
   const int y = b.add_buffer({"y", DType::F32, true, 4});
   const Type index = vector_of(DType::I64, 4);
-  const auto loop = b.begin_loop(b.begin(), b.end(), b.i64(4));
-  const Value at = b.mul(loop.i, b.i64(4));
+  const auto loop = b.begin_loop(b.begin(), b.end(), b.i64(1));
+  const Value at = b.mul(loop.i, b.i64(16));
   const Value k = b.cast(b.load(vector_of(DType::I32, 4), b.ptr_add(b.buffer(p), at)), DType::I64);
   const Value bytes = b.mul(k, b.integer(index, 4)), mask = b.le(b.zero(index), k);
   b.scatter(b.buffer(y), bytes, mask, b.gather(b.buffer(x), bytes, mask, b.zero(vector_of(DType::F32, 4))));
@@ -130,12 +130,12 @@ struct OpCase {
 inline Kernel ops_kernel(const std::vector<OpCase>& cases, DType operand, int lanes) {
   Builder k("ops");
   const auto stored = [](DType d) { return d == DType::Bool ? DType::U8 : d; };
-  for (const char* name : {"a", "b", "c"}) k.add_buffer({name, stored(operand)});
-  for (const OpCase& c : cases) k.add_buffer({std::string(name(c.op)), stored(c.result), true});
+  for (const char* name : {"a", "b", "c"}) k.add_buffer({name, stored(operand), false, 8});
+  for (const OpCase& c : cases) k.add_buffer({std::string(name(c.op)), stored(c.result), true, 8});
   const auto address = [&](int buffer, DType d, Value i) {
-    return k.ptr_add(k.buffer(buffer), k.mul(i, k.i64(size_bytes(stored(d)))));
+    return k.ptr_add(k.buffer(buffer), k.mul(i, k.i64(lanes * size_bytes(stored(d)))));
   };
-  const auto loop = k.begin_loop(k.begin(), k.end(), k.i64(lanes));
+  const auto loop = k.begin_loop(k.begin(), k.end(), k.i64(1));
   Value v[3];
   for (int n = 0; n < 3; ++n) {
     v[n] = k.load(vector_of(stored(operand), lanes), address(n, operand, loop.i));
@@ -156,15 +156,15 @@ inline Kernel ops_kernel(const std::vector<OpCase>& cases, DType operand, int la
   return k.finish();
 }
 
-/// y[i] = c[i] ? a[i] : b[i], four lanes at a time.
+/// y[i] = c[i] ? a[i] : b[i]; a tile is four elements.
 inline Kernel select_kernel() {
   Builder b("select");
-  const int c = b.add_buffer({"c", DType::U8}), x = b.add_buffer({"a", DType::F32});
-  const int y = b.add_buffer({"b", DType::F32}), to = b.add_buffer({"y", DType::F32, true});
+  const int c = b.add_buffer({"c", DType::U8}), x = b.add_buffer({"a", DType::F32, false, 4});
+  const int y = b.add_buffer({"b", DType::F32, false, 4}), to = b.add_buffer({"y", DType::F32, true, 4});
   const Type t = vector_of(DType::F32, 4);
-  const auto loop = b.begin_loop(b.begin(), b.end(), b.i64(4));
-  const Value at = b.mul(loop.i, b.i64(4));
-  const Value flags = b.cast(b.load(vector_of(DType::U8, 4), b.ptr_add(b.buffer(c), loop.i)), DType::Bool);
+  const auto loop = b.begin_loop(b.begin(), b.end(), b.i64(1));
+  const Value at = b.mul(loop.i, b.i64(16)), flag_at = b.mul(loop.i, b.i64(4));
+  const Value flags = b.cast(b.load(vector_of(DType::U8, 4), b.ptr_add(b.buffer(c), flag_at)), DType::Bool);
   const Value left = b.load(t, b.ptr_add(b.buffer(x), at));
   const Value right = b.load(t, b.ptr_add(b.buffer(y), at));
   b.store(b.ptr_add(b.buffer(to), at), b.select(flags, left, right));

@@ -10,7 +10,7 @@ entry:
   br i1 %v5, label %b0, label %b1
 b0:
   %v6 = phi i64 [ %begin, %entry ], [ %v7, %b0 ]
-  %v9 = mul i64 %v6, 4
+  %v9 = mul i64 %v6, 16
   %v10 = getelementptr i8, ptr %v1, i64 %v9
   %v11 = load <4 x i32>, ptr %v10, align 4, !invariant.load !0
   %v12 = sext <4 x i32> %v11 to <4 x i64>
@@ -20,7 +20,7 @@ b0:
   %v16 = call <4 x float> @llvm.masked.gather.v4f32.v4p0(<4 x ptr> %v15, i32 4, <4 x i1> %v14, <4 x float> zeroinitializer)
   %v17 = getelementptr i8, ptr %v4, <4 x i64> %v13
   call void @llvm.masked.scatter.v4f32.v4p0(<4 x float> %v16, <4 x ptr> %v17, i32 4, <4 x i1> %v14)
-  %v7 = add i64 %v6, 4
+  %v7 = add i64 %v6, 1
   %v8 = icmp slt i64 %v7, %end
   br i1 %v8, label %b0, label %b1
 b1:

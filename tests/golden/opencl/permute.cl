@@ -3,8 +3,8 @@
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void frit_kernel(__global uchar* restrict b0, __global uchar* restrict b1, __global uchar* restrict b2, __global const long* dims, long first, long last, __global uchar* scratches, long scratch_bytes) {
   const long items = (long)get_global_size(0), item = (long)get_global_id(0), count = last - first;
   const long begin = first + count * item / items, end = first + count * (item + 1) / items;
-  for (long v0 = begin; v0 < end; v0 += 4l) {
-    const long v1 = (long)((ulong)v0 * (ulong)4l);
+  for (long v0 = begin; v0 < end; v0 += 1l) {
+    const long v1 = (long)((ulong)v0 * (ulong)16l);
     __global uchar* v2 = b1 + v1;
     const int4 v3 = vload4(0, (__global int*)(v2));
     const long4 v4 = convert_long4(v3);
