@@ -41,7 +41,7 @@ class FileHandle {
 std::string read_file(const std::filesystem::path& path) {
   const FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe must not hang us
   if (file.get() < 0) refuse(path, "cannot be opened", std::strerror(errno));
-  struct stat facts {};
+  struct stat facts{};
   if (::fstat(file.get(), &facts) != 0) refuse(path, "cannot be read", std::strerror(errno));
   if (!S_ISREG(facts.st_mode)) refuse(path, "is no plain file", S_ISDIR(facts.st_mode) ? "a folder" : "a device");
   std::string bytes(static_cast<size_t>(facts.st_size), '\0');

@@ -142,7 +142,8 @@ Descr parse_descr(const std::string& descr, const std::string& name) {
   const std::string_view word = descr;
   for (const Format& format : kFormats) {
     const std::string plain = fmt::format("{}{}", format.kind, format.size);
-    if (word.size() == plain.size() + 1 && word.substr(1) == plain && std::string_view("<>|=").find(word[0]) != std::string_view::npos)
+    if (word.size() == plain.size() + 1 && word.substr(1) == plain &&
+        std::string_view("<>|=").find(word[0]) != std::string_view::npos)
       return {format.dtype, word[0] == '>' && format.size > 1};
   }
   throw UnsupportedError(Finding{.where = name,
@@ -211,8 +212,8 @@ Array decode_npy(std::string_view bytes, const std::string& name) {
 }
 
 std::string encode_npy(const Array& array) {
-  const Format* format = std::find_if(std::begin(kFormats), std::end(kFormats),
-                                      [&](const Format& f) { return f.dtype == array.dtype(); });
+  const Format* format =
+      std::find_if(std::begin(kFormats), std::end(kFormats), [&](const Format& f) { return f.dtype == array.dtype(); });
   std::string shape;
   for (const int64_t extent : array.shape()) shape += fmt::format("{}, ", extent);
   if (array.rank() > 1) shape.resize(shape.size() - 2);

@@ -7,10 +7,9 @@
 
 namespace frit {
 
-/// Decodes the bytes of an .npy file (versions 1 to 3). Nothing in them is trusted. Big-endian data and Fortran order are
-/// converted; bf16 is what numpy calls V2.
-/// name    for messages
-/// errors  InputError: no npy, a damaged header, more or fewer bytes than the shape says.
+/// Decodes the bytes of an .npy file (versions 1 to 3). Nothing in them is trusted. Big-endian data and Fortran order
+/// are converted; bf16 is what numpy calls V2. name    for messages errors  InputError: no npy, a damaged header, more
+/// or fewer bytes than the shape says.
 ///         UnsupportedError: a dtype that Frit has not (complex, strings, objects)
 /// source  numpy.lib.format
 Array decode_npy(std::string_view bytes, const std::string& name);
