@@ -13,7 +13,8 @@ constexpr uint64_t kMaxFileBytes = uint64_t{4} << 30;
 constexpr int kMaxGraphDepth = 32;       // sub-graphs inside sub-graphs
 constexpr size_t kMaxNameBytes = 16384;  // names of nodes, values, operators, attributes
 constexpr size_t kMaxRank = 32;
-constexpr int64_t kMaxTensorBytes = int64_t{4} << 30;
+constexpr int64_t kMaxElements = int64_t{1} << 30;     // of one tensor
+constexpr uint64_t kMaxMadeBytes = uint64_t{4} << 30;  // of all constants that the file does not hold
 
 /// Reads the protobuf bytes of a `ModelProto`. Nothing in them is trusted; unknown fields are skipped, nothing is
 /// executed, and no allocation is larger than the bytes that ask for it.
@@ -34,7 +35,8 @@ std::string data_type_name(int32_t data_type);  // "FLOAT", "STRING", "data type
 /// The tensor's values. Borrows `raw` where it is large and aligned, else copies.
 /// where   "m.onnx: initializer \"w\"", for messages
 /// errors  InputError: dims negative, too many or too large; data shorter or longer than the dims say; two kinds of
-///         data. UnsupportedError: strings and other element types, external data
+///         data; external data that is not plainly inside the model's folder (external.h). UnsupportedError: strings
+///         and other element types
 Array to_array(const TensorDef& tensor, const ModelDef& model, const std::string& where);
 
 /// The shape of the tensor, checked as in `to_array`.

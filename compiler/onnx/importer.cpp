@@ -136,6 +136,19 @@ void Importer::define(Scope& scope, const NodeDef& node, size_t output, std::sha
   }
 }
 
+void Importer::allow_bytes(uint64_t bytes) {
+  made_bytes_ += bytes;
+  if (made_bytes_ > kMaxMadeBytes) {
+    throw InputError(Finding{{},
+                             "constants too large",
+                             {},
+                             fmt::format("{} bytes so far", made_bytes_),
+                             fmt::format("at most {} bytes of constants that the file does not hold", kMaxMadeBytes),
+                             {},
+                             {}});
+  }
+}
+
 void Importer::add_initializers(const GraphDef& graph, Scope& scope) {
   for (const TensorDef& tensor : graph.initializers) {
     const std::string where = fmt::format("{}: initializer {}", model_.path, quote_name(tensor.name));

@@ -119,6 +119,8 @@ class Importer {
   void import_nodes(const GraphDef& graph, Scope& scope, const std::vector<std::string>& wanted);
   void add_initializers(const GraphDef& graph, Scope& scope);
   Value value_of(Slot& slot, const std::string& name);
+  /// Counts memory for constants that a few bytes of the file ask for; InputError above kMaxMadeBytes.
+  void allow_bytes(uint64_t bytes);
   void define(Scope& scope, const NodeDef& node, size_t output, std::shared_ptr<Slot> slot);
 
  private:
@@ -133,6 +135,7 @@ class Importer {
   const ImportOptions& options_;
   Graph graph_;
   std::vector<Finding> unsupported_;
+  uint64_t made_bytes_ = 0;
 };
 
 /// Instantiates the definition of an operator from the library (call.cpp). False if the library has none for it.

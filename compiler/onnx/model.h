@@ -39,6 +39,7 @@ struct ValueDef {
   std::optional<std::vector<Dim>> shape;
 };
 
+class ExternalFiles;
 struct GraphDef;
 
 /// `AttributeProto`; `kind` is AttributeProto.AttributeType.
@@ -81,7 +82,8 @@ struct ModelDef {
   std::map<std::string, std::string> metadata;
   GraphDef graph;
   size_t function_count = 0;
-  std::shared_ptr<const void> owner;  // keeps the bytes alive that `raw` points into
+  std::shared_ptr<const void> owner;     // keeps the bytes alive that `raw` points into
+  std::shared_ptr<ExternalFiles> files;  // beside the model; none for a model from memory
 };
 
 /// A name as it goes into a message: quoted, control characters escaped, shortened.

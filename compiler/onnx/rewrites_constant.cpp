@@ -21,6 +21,11 @@ void give_array(NodeImport& n, size_t output, Array array) {
 
 std::string attribute_place(const NodeImport& n) { return place(n.importer().model(), n.node()) + ": value"; }
 
+// Memory for a constant that the node only describes.
+void allow(NodeImport& n, DType dtype, const Dims& shape) {
+  n.importer().allow_bytes(static_cast<uint64_t>(element_count(shape)) * static_cast<uint64_t>(size_bytes(dtype)));
+}
+
 Array filled(const Array& value, const Dims& shape) {
   Array array(value.dtype(), shape);
   const auto width = static_cast<size_t>(size_bytes(value.dtype()));
@@ -83,6 +88,7 @@ void rewrite_constant_of_shape(NodeImport& n) {
     value = to_array(a->tensors.front(), n.importer().model(), attribute_place(n));
     if (value.size() != 1) n.wrong("attribute value must be one number", to_string(value.shape()));
   }
+  allow(n, value.dtype(), shape);
   const std::optional<uint64_t>& seed = n.importer().options().random_weights;
   if (seed && value.dtype() == DType::F32 && n.slot(0).initializer) {
     return n.give(0, n.constant(random_weight(n.node().outputs.front(), shape, *seed)));
@@ -96,6 +102,7 @@ void rewrite_dropout(NodeImport& n) {
   if (n.has(2) && n.number(2) != 0) n.unsupported("training mode", "export the model for inference");
   n.alias(0, 0);
   if (n.wants(1)) {
+    allow(n, DType::F64, n.shape(0));
     Array kept(n.opset() >= 10 ? DType::Bool : n.slot(0).dtype, n.shape(0));
     for (int64_t i = 0; i < kept.size(); ++i) kept.set_int(i, 1);
     give_array(n, 1, std::move(kept));

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "compiler/onnx/decode.h"
+#include "compiler/onnx/external.h"
 #include "support/error.h"
 
 namespace frit::onnx {
@@ -113,6 +114,18 @@ void copy_typed(const TensorDef& t, DType dtype, std::byte* to) {
   }
 }
 
+Array from_raw(std::string_view raw, const std::shared_ptr<const void>& owner, DType dtype,
+               const std::vector<int64_t>& dims) {
+  const bool aligned = reinterpret_cast<uintptr_t>(raw.data()) % static_cast<size_t>(size_bytes(dtype)) == 0;
+  if (aligned && raw.size() >= kBorrowBytes && dtype != DType::Bool) return Array(dtype, dims, raw.data(), owner);
+  Array array(dtype, dims);
+  if (!raw.empty()) std::memcpy(array.mutable_data(), raw.data(), raw.size());
+  if (dtype == DType::Bool) {  // any byte but 0 is true
+    for (int64_t i = 0; i < array.size(); ++i) array.set_int(i, array.as<uint8_t>()[i] != 0);
+  }
+  return array;
+}
+
 }  // namespace
 
 std::optional<DType> dtype_of(int32_t data_type) {
@@ -132,12 +145,12 @@ std::vector<int64_t> checked_dims(const TensorDef& t, const std::string& where) 
     fail(where, "too many dims", fmt::format("{} dims", t.dims.size()), fmt::format("at most {}", kMaxRank));
   }
   // Checked dim by dim, so that a zero cannot hide a product that wraps.
-  int64_t bytes = 16;
+  int64_t elements = 1;
   for (const int64_t dim : t.dims) {
     if (dim < 0) fail(where, "negative dim", fmt::format("dims [{}]", fmt::join(t.dims, ", ")), "dims of 0 or more");
-    if (dim != 0 && (__builtin_mul_overflow(bytes, dim, &bytes) || bytes / 16 > kMaxTensorBytes)) {
+    if (dim != 0 && (__builtin_mul_overflow(elements, dim, &elements) || elements > kMaxElements)) {
       fail(where, "tensor too large", fmt::format("dims [{}]", fmt::join(t.dims, ", ")),
-           fmt::format("at most {} bytes", kMaxTensorBytes));
+           fmt::format("at most {} elements", kMaxElements));
     }
   }
   return t.dims;
@@ -155,35 +168,27 @@ Array to_array(const TensorDef& t, const ModelDef& model, const std::string& whe
                                    {},
                                    {}});
   }
-  if (t.is_external || !t.external.empty()) {
-    throw UnsupportedError(Finding{where,
-                                   "data outside the file is not read",
-                                   {},
-                                   "external data",
-                                   "data inside the .onnx file",
-                                   "save the model in one file: onnx.save(onnx.load(path), out)",
-                                   {}});
-  }
   const auto count = static_cast<size_t>(element_count(dims));
   const size_t width = static_cast<size_t>(size_bytes(*dtype));
   const size_t typed_total =
       t.floats.size() + t.doubles.size() + t.int32s.size() + t.int64s.size() + t.uint64s.size() + t.string_count;
+  if (t.is_external || !t.external.empty()) {
+    if (t.raw || typed_total > 0)
+      fail(where, "tensor given twice", "external data and data in the file", "one of them");
+    if (!model.files) {
+      throw UnsupportedError(Finding{
+          where, "a model from memory has no data files", {}, "external data", "data inside the model", {}, {}});
+    }
+    const SharedBytes data = model.files->read(t.external, count * width, where);
+    return from_raw({reinterpret_cast<const char*>(data.bytes.data()), data.bytes.size()}, data.owner, *dtype, dims);
+  }
   if (t.raw && typed_total > 0) fail(where, "tensor given twice", "raw_data and typed data", "one of them");
   if (t.raw) {
     if (t.raw->size() != count * width) {
       fail(where, "raw data does not fit the dims", fmt::format("{} bytes", t.raw->size()),
            fmt::format("{} bytes for {}[{}]", count * width, name(*dtype), fmt::join(dims, ", ")));
     }
-    const bool aligned = reinterpret_cast<uintptr_t>(t.raw->data()) % width == 0;
-    if (aligned && t.raw->size() >= kBorrowBytes && *dtype != DType::Bool) {
-      return Array(*dtype, dims, t.raw->data(), model.owner);
-    }
-    Array array(*dtype, dims);
-    if (count > 0) std::memcpy(array.mutable_data(), t.raw->data(), t.raw->size());
-    if (*dtype == DType::Bool) {  // any byte but 0 is true
-      for (int64_t i = 0; i < array.size(); ++i) array.set_int(i, array.as<uint8_t>()[i] != 0);
-    }
-    return array;
+    return from_raw(*t.raw, model.owner, *dtype, dims);
   }
   const TypedData typed = typed_data(t, *dtype);
   if (typed.count != count || typed_total != count) {
