@@ -23,14 +23,14 @@ class Shower {
 
   std::string text() {
     using Stage = std::string (Shower::*)();
-    const std::map<std::string, Stage> stages = {{"snippet", &Shower::snippet}, {"graph", &Shower::graph},
-                                                 {"groups", &Shower::groups},   {"schedule", &Shower::schedule},
-                                                 {"kernel", &Shower::kernel},   {"source", &Shower::source},
-                                                 {"asm", &Shower::assembly},    {"plan", &Shower::plan}};
+    const std::map<std::string, Stage> stages = {{"snippet", &Shower::snippet},   {"groups", &Shower::groups},
+                                                 {"schedule", &Shower::schedule}, {"kernel", &Shower::kernel},
+                                                 {"source", &Shower::source},     {"asm", &Shower::assembly},
+                                                 {"plan", &Shower::plan}};
     const auto stage = stages.find(options_.stage);
     if (stage == stages.end())
       throw InputError(finding("--stage", "there is no such stage", options_.stage,
-                               "snippet, graph, groups, schedule, kernel, source, asm or plan"));
+                               "snippet, groups, schedule, kernel, source, asm or plan"));
     subject_ = load_subject(options_.subject);
     if (options_.stage != "snippet") build_ = build(subject_.graph, machine_of(cache_));
     if (!options_.kernel.empty()) check_kernel();
@@ -76,7 +76,6 @@ class Shower {
   }
 
   std::string snippet() { return definitions_text(options_.subject, subject_); }
-  std::string graph() { return to_string(build_.graph); }
   std::string groups() { return to_string(build_.grouping, build_.graph) + to_string(build_.places, build_.graph); }
 
   std::string schedule() {
