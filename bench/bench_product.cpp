@@ -19,9 +19,7 @@ namespace {
 
 using namespace frit;
 
-double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 Array filled(int64_t n, int64_t factor) {
   Array array(DType::F32, {n, n});
@@ -63,8 +61,10 @@ class Product {
     lowered_ = lower(graph, grouping.groups[0], storages, machine);
     kernel_ = cache.get({"product", "cpu", print_llvm(*lowered_.kernel)});
     for (const Operand& o : lowered_.operands) {
-      if (o.packing >= 0) buffers_.push_back(packs_[static_cast<size_t>(o.packing)].mutable_data());
-      else buffers_.push_back(o.value == a ? a_.mutable_data() : o.value == y ? y_.mutable_data() : b_.mutable_data());
+      if (o.packing >= 0)
+        buffers_.push_back(packs_[static_cast<size_t>(o.packing)].mutable_data());
+      else
+        buffers_.push_back(o.value == a ? a_.mutable_data() : o.value == y ? y_.mutable_data() : b_.mutable_data());
     }
   }
 
@@ -114,7 +114,7 @@ int main(int argc, char** argv) {
       peak = std::max(peak, probe.run());
       best = std::max(best, product.run());
     }
-    fmt::print("{} n {:5} {:7.1f} GFLOP/s of {:7.1f} probed: {:5.1f} %  error {:.1e}  {}\n", machine.name, n, best, peak,
-               100 * best / peak, product.worst_error(), product.schedule());
+    fmt::print("{} n {:5} {:7.1f} GFLOP/s of {:7.1f} probed: {:5.1f} %  error {:.1e}  {}\n", machine.name, n, best,
+               peak, 100 * best / peak, product.worst_error(), product.schedule());
   }
 }

@@ -18,7 +18,8 @@ Expr f16_to_f32(const Expr& x) {
   return bitcast(bits_or(choose(is_special, special, scaled), sign), DType::F32);
 }
 
-// To nearest even: normal results by adding half a unit and the odd bit, denormal ones by adding 0.5, whose unit is 2^-24.
+// To nearest even: normal results by adding half a unit and the odd bit, denormal ones by adding 0.5, whose unit is
+// 2^-24.
 Expr f32_to_f16(const Expr& x) {
   const Expr bits = bitcast(x, DType::U32);
   const Expr magnitude = bits_and(bits, 0x7fffffff);
@@ -68,7 +69,8 @@ Expr define_cast(const Expr& e, const TargetFacts& facts) {
   }
   if (is_half(to)) {
     if (from == DType::F64) return cast(f64_to_odd_f32(x), to);
-    if (from != DType::F32) return cast(cast(x, is_integer(from) && size_bytes(from) > 2 ? DType::F64 : DType::F32), to);
+    if (from != DType::F32)
+      return cast(cast(x, is_integer(from) && size_bytes(from) > 2 ? DType::F64 : DType::F32), to);
     if (to == DType::BF16) return f32_to_bf16(x);
     return facts.has_f16_convert ? Expr() : f32_to_f16(x);
   }

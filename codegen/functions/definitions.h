@@ -1,6 +1,6 @@
 #pragma once
-// Building blocks and the definitions by topic; private to codegen/functions. Definitions may use any operation: what they
-// give is expanded again.
+// Building blocks and the definitions by topic; private to codegen/functions. Definitions may use any operation: what
+// they give is expanded again.
 #include <initializer_list>
 
 #include "codegen/functions/functions.h"
@@ -40,8 +40,8 @@ Expr polynomial(const TargetFacts& facts, const Expr& x, std::initializer_list<d
 /// |magnitude| with the sign bit of `sign`.
 Expr copy_sign(const Expr& magnitude, const Expr& sign);
 
-// By topic; each gives an expression for the operation of `e`, whose operands are expanded already. An empty result: not
-// of this topic.
+// By topic; each gives an expression for the operation of `e`, whose operands are expanded already. An empty result:
+// not of this topic.
 Expr define_integer(const Expr& e);
 Expr define_rounding(const Expr& e, const TargetFacts& facts);
 Expr define_exponential(const Expr& e, const TargetFacts& facts);

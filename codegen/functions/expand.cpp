@@ -31,24 +31,31 @@ namespace {
 Expr define_simple(const Expr& e) {
   const Expr& x = e.args().empty() ? e : e.arg(0);
   switch (e.op()) {
-    case Op::StopGradient: return x;
-    case Op::IsNan: return is_float(x.dtype()) ? not_equal(x, x) : constant_int(DType::Bool, 0);
+    case Op::StopGradient:
+      return x;
+    case Op::IsNan:
+      return is_float(x.dtype()) ? not_equal(x, x) : constant_int(DType::Bool, 0);
     case Op::IsInf:
       return is_float(x.dtype()) ? equal(absolute(x), number(x, std::numeric_limits<double>::infinity()))
                                  : constant_int(DType::Bool, 0);
     case Op::IsFinite:
       return is_float(x.dtype()) ? less(absolute(x), number(x, std::numeric_limits<double>::infinity()))
                                  : constant_int(DType::Bool, 1);
-    case Op::Reciprocal: return number(x, 1) / x;
-    case Op::Rsqrt: return number(x, 1) / unary(Op::Sqrt, x);
+    case Op::Reciprocal:
+      return number(x, 1) / x;
+    case Op::Rsqrt:
+      return number(x, 1) / unary(Op::Sqrt, x);
     case Op::Sign:
       if (is_unsigned(x.dtype()) || x.dtype() == DType::Bool) return minimum(x, integer(x, 1));
       if (!is_float(x.dtype()))
-        return select(less(integer(x, 0), x), integer(x, 1), select(less(x, integer(x, 0)), integer(x, -1), integer(x, 0)));
-      return select(less(number(x, 0), x), number(x, 1), select(less(x, number(x, 0)), number(x, -1), x));  // keeps NaN, zeros
+        return select(less(integer(x, 0), x), integer(x, 1),
+                      select(less(x, integer(x, 0)), integer(x, -1), integer(x, 0)));
+      return select(less(number(x, 0), x), number(x, 1),
+                    select(less(x, number(x, 0)), number(x, -1), x));  // keeps NaN, zeros
     case Op::Abs:
       return is_unsigned(x.dtype()) || x.dtype() == DType::Bool ? x : Expr();
-    default: return {};
+    default:
+      return {};
   }
 }
 
@@ -66,8 +73,7 @@ class Expander {
  private:
   Expr define(const Expr& e) const {
     if (e.args().empty() || e.op() == Op::Read) return {};
-    for (const Expr& result :
-         {define_simple(e), define_cast(e, facts_), define_integer(e), define_rounding(e, facts_)})
+    for (const Expr& result : {define_simple(e), define_cast(e, facts_), define_integer(e), define_rounding(e, facts_)})
       if (result) return result;
     if (kernel::is_primitive(e.op()) && !(e.op() == Op::Fma && !facts_.has_fma)) return {};
     if (e.dtype() == DType::F32)

@@ -1,5 +1,5 @@
-// f32: exp, log and what is made of them. Coefficients: minimax fits of our own (weighted least squares, reweighted), with
-// the range and the error of each beside it.
+// f32: exp, log and what is made of them. Coefficients: minimax fits of our own (weighted least squares, reweighted),
+// with the range and the error of each beside it.
 #include <cmath>
 #include <limits>
 
@@ -32,7 +32,8 @@ Reduced reduce_by_ln2(const TargetFacts& facts, const Expr& x) {
 
 // (e^r - 1 - r) / r^2 on |r| <= 0.35; relative to e^r - 1 within 4e-9.
 Expr exp_tail(const TargetFacts& facts, const Expr& r) {
-  return polynomial(facts, r, {0.5, 0.16666512191295624, 0.0416661873459816, 0.008369598537683487, 0.0013951717410236597});
+  return polynomial(facts, r,
+                    {0.5, 0.16666512191295624, 0.0416661873459816, 0.008369598537683487, 0.0013951717410236597});
 }
 
 Expr power_of_two(const Expr& n) { return bitcast(shift_left(n + i32(127), 23), DType::F32); }
@@ -64,7 +65,7 @@ Expr exp2_of(const TargetFacts& facts, const Expr& x) {
 
 // 2 * (2^(n-1) * (e^r - 1) + (2^(n-1) - 1/2)): no cancellation, no overflow before the end.
 Expr expm1_of(const TargetFacts& facts, const Expr& x) {
-  const Expr inside = minimum(maximum(x, f32(-27)), f32(89.5));
+  const Expr inside = minimum(maximum(x, f32(-27)), f32(88.8));  // n <= 128
   const Reduced reduced = reduce_by_ln2(facts, inside);
   const Expr& r = reduced.r;
   const Expr p = multiply_add(facts, r * r, exp_tail(facts, r), r);
@@ -90,9 +91,10 @@ Logarithm split(const Expr& x) {
 
 // log1p(f) - f, on the range of split: -f^2/2 + f^3 P(f), relative to log1p within 4e-10.
 Expr log_tail(const TargetFacts& facts, const Expr& f) {
-  const Expr p = polynomial(facts, f, {0.3333330452442169, -0.2499999701976776, 0.20002558827400208, -0.16668936610221863,
-                                       0.14212489128112793, -0.12386315315961838, 0.11916574835777283,
-                                       -0.11793802678585052, 0.0682801827788353});
+  const Expr p = polynomial(
+      facts, f,
+      {0.3333330452442169, -0.2499999701976776, 0.20002558827400208, -0.16668936610221863, 0.14212489128112793,
+       -0.12386315315961838, 0.11916574835777283, -0.11793802678585052, 0.0682801827788353});
   const Expr square = f * f;
   return multiply_add(facts, square * f, p, square * f32(-0.5));
 }
@@ -139,24 +141,27 @@ Expr sigmoid_of(const TargetFacts& facts, const Expr& x) {
 Expr tanh_of(const TargetFacts& facts, const Expr& x) {
   const Expr magnitude = absolute(x);
   const Expr z = x * x;
-  const Expr p = polynomial(facts, z, {-0.3333328366279602, 0.13331490755081177, -0.05374349653720856,
-                                       0.020650578662753105, -0.005717036779969931});
-  const Expr small = multiply_add(facts, x * z, p, x);
+  const Expr p = polynomial(
+      facts, z,
+      {-0.3333328366279602, 0.13331490755081177, -0.05374349653720856, 0.020650578662753105, -0.005717036779969931});
+  const Expr small = multiply_add(facts, magnitude * z, p, magnitude);
   const Expr e = exp_of(facts, minimum(magnitude, f32(10)) * f32(2));
-  const Expr large = copy_sign(f32(1) - f32(2) / (e + f32(1)), x);
-  return select(less(magnitude, f32(0.625)), small, select(not_equal(x, x), x, large));
+  const Expr large = f32(1) - f32(2) / (e + f32(1));
+  const Expr y = copy_sign(select(less(magnitude, f32(0.625)), small, large), x);
+  return select(not_equal(x, x), x, y);
 }
 
 // Small |x|: x P(x^2), P within 7e-10; else 1 - exp(Q(|x|)), Q the logarithm of erfc within 4e-11 on [0.93, 3.95].
 Expr erf_of(const TargetFacts& facts, const Expr& x) {
   const Expr magnitude = absolute(x);
-  const Expr p = polynomial(facts, x * x, {1.128379225730896, -0.37612631916999817, 0.11283663660287857,
-                                           -0.026857705786824226, 0.005196951795369387, -0.0008097701938822865,
-                                           8.185087062884122e-05});
+  const Expr p = polynomial(facts, x * x,
+                            {1.128379225730896, -0.37612631916999817, 0.11283663660287857, -0.026857705786824226,
+                             0.005196951795369387, -0.0008097701938822865, 8.185087062884122e-05});
   const Expr a = minimum(magnitude, f32(3.95));
-  const Expr q = polynomial(facts, a, {0.00017845234833657742, -1.1295331716537476, -0.6333099007606506,
-                                       -0.10832107067108154, 0.025146078318357468, -0.004181241150945425,
-                                       0.00043657500646077096, -2.127876359736547e-05});
+  const Expr q =
+      polynomial(facts, a,
+                 {0.00017845234833657742, -1.1295331716537476, -0.6333099007606506, -0.10832107067108154,
+                  0.025146078318357468, -0.004181241150945425, 0.00043657500646077096, -2.127876359736547e-05});
   const Expr large = copy_sign(f32(1) - exp_of(facts, q), x);
   return select(less(magnitude, f32(0.94)), x * p, select(not_equal(x, x), x, large));
 }
@@ -202,13 +207,15 @@ Expr acosh_of(const TargetFacts& facts, const Expr& x) {
   const Expr t = x - f32(1);
   const Expr near = log1p_of(facts, t + unary(Op::Sqrt, t * (t + f32(2))));
   const Expr far = log_of(facts, x) + f32(0.6931471805599453);
-  return select(less(x, f32(1)), f32(std::nan("")), select(less(x, f32(0x1p30)), near, select(not_equal(x, x), x, far)));
+  return select(less(x, f32(1)), f32(std::nan("")),
+                select(less(x, f32(0x1p30)), near, select(not_equal(x, x), x, far)));
 }
 
 Expr atanh_of(const TargetFacts& facts, const Expr& x) {
   const Expr t = absolute(x);
   const Expr y = log1p_of(facts, (t + t) / (f32(1) - t)) * f32(0.5);
-  const Expr valid = select(less_equal(t, f32(1)), copy_sign(select(equal(t, f32(1)), f32(kInfinity), y), x), f32(std::nan("")));
+  const Expr valid =
+      select(less_equal(t, f32(1)), copy_sign(select(equal(t, f32(1)), f32(kInfinity), y), x), f32(std::nan("")));
   return select(equal(x, f32(0)), x, valid);
 }
 
@@ -217,23 +224,40 @@ Expr atanh_of(const TargetFacts& facts, const Expr& x) {
 Expr define_exponential(const Expr& e, const TargetFacts& facts) {
   const Expr& x = e.arg(0);
   switch (e.op()) {
-    case Op::Exp: return exp_of(facts, x);
-    case Op::Exp2: return exp2_of(facts, x);
-    case Op::Expm1: return expm1_of(facts, x);
-    case Op::Log: return log_of(facts, x);
-    case Op::Log2: return log2_of(facts, x);
-    case Op::Log1p: return log1p_of(facts, x);
-    case Op::Sigmoid: return sigmoid_of(facts, x);
-    case Op::Softplus: return softplus_of(facts, x);
-    case Op::LogAddExp: return logaddexp_of(facts, x, e.arg(1));
-    case Op::Tanh: return tanh_of(facts, x);
-    case Op::Erf: return erf_of(facts, x);
-    case Op::Sinh: return sinh_of(facts, x);
-    case Op::Cosh: return cosh_of(facts, x);
-    case Op::Asinh: return asinh_of(facts, x);
-    case Op::Acosh: return acosh_of(facts, x);
-    case Op::Atanh: return atanh_of(facts, x);
-    default: return {};
+    case Op::Exp:
+      return exp_of(facts, x);
+    case Op::Exp2:
+      return exp2_of(facts, x);
+    case Op::Expm1:
+      return expm1_of(facts, x);
+    case Op::Log:
+      return log_of(facts, x);
+    case Op::Log2:
+      return log2_of(facts, x);
+    case Op::Log1p:
+      return log1p_of(facts, x);
+    case Op::Sigmoid:
+      return sigmoid_of(facts, x);
+    case Op::Softplus:
+      return softplus_of(facts, x);
+    case Op::LogAddExp:
+      return logaddexp_of(facts, x, e.arg(1));
+    case Op::Tanh:
+      return tanh_of(facts, x);
+    case Op::Erf:
+      return erf_of(facts, x);
+    case Op::Sinh:
+      return sinh_of(facts, x);
+    case Op::Cosh:
+      return cosh_of(facts, x);
+    case Op::Asinh:
+      return asinh_of(facts, x);
+    case Op::Acosh:
+      return acosh_of(facts, x);
+    case Op::Atanh:
+      return atanh_of(facts, x);
+    default:
+      return {};
   }
 }
 

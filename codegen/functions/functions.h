@@ -10,10 +10,10 @@ struct TargetFacts {
   bool has_f16_convert = true;  // f16 <-> f32
 };
 
-/// Rewrites every operation that is no primitive of the kernel IR (codegen/kernel/kernel.h) into primitives: functions by
-/// range reduction and polynomial, total integer operations by guards, rounding and 16-bit casts by bits where the target
-/// lacks them. Branch-free. The error of each function is published in docs/functions.md and tested over all f32 inputs.
-/// errors  UnsupportedError: a function of f64 that has no definition yet
+/// Rewrites every operation that is no primitive of the kernel IR (codegen/kernel/kernel.h) into primitives: functions
+/// by range reduction and polynomial, total integer operations by guards, rounding and 16-bit casts by bits where the
+/// target lacks them. Branch-free. The error of each function is published in docs/functions.md and tested over all f32
+/// inputs. errors  UnsupportedError: a function of f64 that has no definition yet
 Expr expand_functions(const Expr& root, const TargetFacts& facts);
 
 }  // namespace frit

@@ -41,8 +41,7 @@ Expr divide(const Expr& a, const Expr& b, Toward toward, bool remainder) {
   const Expr inexact = not_equal(r, integer(r, 0));
   if (toward == Toward::Ceiling) {
     Expr up = inexact;
-    if (is_signed(a.dtype()))
-      up = both(up, equal(less(r, integer(r, 0)), less(division.divisor, integer(r, 0))));
+    if (is_signed(a.dtype())) up = both(up, equal(less(r, integer(r, 0)), less(division.divisor, integer(r, 0))));
     return or_zero(division, select(up, q + integer(q, 1), q));
   }
   const Expr down = both(inexact, not_equal(less(r, integer(r, 0)), less(division.divisor, integer(r, 0))));
@@ -95,15 +94,23 @@ Expr power(const Expr& a, const Expr& n) {
 Expr define_integer(const Expr& e) {
   if (!is_integer(e.dtype())) return {};
   switch (e.op()) {
-    case Op::FloorDiv: return divide(e.arg(0), e.arg(1), Toward::Floor, false);
-    case Op::Mod: return divide(e.arg(0), e.arg(1), Toward::Floor, true);
-    case Op::CeilDiv: return divide(e.arg(0), e.arg(1), Toward::Ceiling, false);
-    case Op::TruncDiv: return is_safe(e) ? Expr() : divide(e.arg(0), e.arg(1), Toward::Zero, false);
-    case Op::TruncMod: return divide(e.arg(0), e.arg(1), Toward::Zero, true);
+    case Op::FloorDiv:
+      return divide(e.arg(0), e.arg(1), Toward::Floor, false);
+    case Op::Mod:
+      return divide(e.arg(0), e.arg(1), Toward::Floor, true);
+    case Op::CeilDiv:
+      return divide(e.arg(0), e.arg(1), Toward::Ceiling, false);
+    case Op::TruncDiv:
+      return is_safe(e) ? Expr() : divide(e.arg(0), e.arg(1), Toward::Zero, false);
+    case Op::TruncMod:
+      return divide(e.arg(0), e.arg(1), Toward::Zero, true);
     case Op::Shl:
-    case Op::Shr: return is_masked_shift(e) ? Expr() : shift(e);
-    case Op::Pow: return power(e.arg(0), e.arg(1));
-    default: return {};
+    case Op::Shr:
+      return is_masked_shift(e) ? Expr() : shift(e);
+    case Op::Pow:
+      return power(e.arg(0), e.arg(1));
+    default:
+      return {};
   }
 }
 

@@ -1,5 +1,5 @@
-// f32 pow, through f64: log2 by atanh of (m - 1) / (m + 1), exp2 by a polynomial; relative error of 2^(y log2 x) about 1e-10,
-// so the result is the right f32 or its neighbour.
+// f32 pow, through f64: log2 by atanh of (m - 1) / (m + 1), exp2 by a polynomial; relative error of 2^(y log2 x) about
+// 1e-10, so the result is the right f32 or its neighbour.
 #include <cmath>
 #include <limits>
 
@@ -18,8 +18,9 @@ Expr log2_f64(const TargetFacts& facts, const Expr& x) {
   const Expr s = (m - f64(1)) / (m + f64(1));
   const Expr z = s * s;
   // (atanh(s)/s - 1)/s^2 on s^2 <= 0.0297, within 4e-16 of atanh(s)/s.
-  const Expr p = polynomial(facts, z, {0.33333333333298953, 0.20000000022948938, 0.1428570920077543, 0.11111624240041361,
-                                       0.09064959791379827, 0.0832938131913191, 0.008185481648755074});
+  const Expr p = polynomial(facts, z,
+                            {0.33333333333298953, 0.20000000022948938, 0.1428570920077543, 0.11111624240041361,
+                             0.09064959791379827, 0.0832938131913191, 0.008185481648755074});
   const Expr log = (s + s * z * p) * f64(2 * 1.4426950408889634);
   return exponent + log;
 }
@@ -31,9 +32,10 @@ Expr exp2_f64(const TargetFacts& facts, const Expr& t) {
   const Expr f = t - (shifted - f64(magic));
   const Expr n = bitcast(shifted, DType::I64) - bitcast(f64(magic), DType::I64);
   // 2^f on |f| <= 0.505, relative error 9e-13.
-  const Expr p = polynomial(facts, f, {0.9999999999997377, 0.6931471805454131, 0.24022650699126208, 0.055504109437881595,
-                                       0.009618128508115775, 0.0013333447781069124, 0.00015403864817270865,
-                                       1.5310878157957092e-05, 1.3175055560972308e-06});
+  const Expr p = polynomial(
+      facts, f,
+      {0.9999999999997377, 0.6931471805454131, 0.24022650699126208, 0.055504109437881595, 0.009618128508115775,
+       0.0013333447781069124, 0.00015403864817270865, 1.5310878157957092e-05, 1.3175055560972308e-06});
   const Expr scale = bitcast(shift_left(n + constant_int(DType::I64, 1023), 52), DType::F64);
   return p * scale;
 }
@@ -59,8 +61,8 @@ Expr pow_of(const TargetFacts& facts, const Expr& x, const Expr& y) {
   const Expr undefined = both(both(less(x, f32(0)), less(f32(-kInfinity), x)), negation(whole));
   result = select(undefined, f32(std::nan("")), result);
   result = select(either(not_equal(x, x), not_equal(y, y)), x + y, result);
-  const Expr at_infinity = select(equal(magnitude, f32(1)), f32(1),
-                                  select(equal(less(f32(1), magnitude), grows), f32(kInfinity), f32(0)));
+  const Expr at_infinity =
+      select(equal(magnitude, f32(1)), f32(1), select(equal(less(f32(1), magnitude), grows), f32(kInfinity), f32(0)));
   result = select(both(equal(absolute(y), f32(kInfinity)), equal(x, x)), at_infinity, result);
   return select(either(equal(y, f32(0)), equal(x, f32(1))), f32(1), result);
 }

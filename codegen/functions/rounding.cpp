@@ -31,8 +31,8 @@ Expr floor_of(const Expr& x) {
 // -floor(-x) keeps the sign of a zero.
 Expr ceil_of(const Expr& x) { return -floor_of(-x); }
 
-// The remainder of truncated division, sign of a. Quotients of up to 2^51 are exact: each step takes away a multiple of b
-// by an integer that fits 26 bits, in f64 for f32 operands, so that the product and the difference are exact.
+// The remainder of truncated division, sign of a. Quotients of up to 2^51 are exact: each step takes away a multiple of
+// b by an integer that fits 26 bits, in f64 for f32 operands, so that the product and the difference are exact.
 Expr trunc_mod(const Expr& a, const Expr& b) {
   const Expr x = absolute(cast(a, DType::F64)), y = absolute(cast(b, DType::F64));
   Expr rest = x;
@@ -77,18 +77,28 @@ Expr define_rounding(const Expr& e, const TargetFacts& facts) {
   if (!is_float(e.dtype())) return {};
   const Expr& x = e.args().empty() ? e : e.arg(0);
   switch (e.op()) {
-    case Op::Floor: return facts.has_rounding ? Expr() : floor_of(x);
-    case Op::Ceil: return facts.has_rounding ? Expr() : ceil_of(x);
-    case Op::Trunc: return facts.has_rounding ? Expr() : truncate(x);
-    case Op::Round: return facts.has_rounding ? Expr() : round_even(x);
-    case Op::FloorDiv: return unary(Op::Floor, x / e.arg(1));
-    case Op::TruncDiv: return unary(Op::Trunc, x / e.arg(1));
-    case Op::CeilDiv: return unary(Op::Ceil, x / e.arg(1));
-    case Op::TruncMod: return trunc_mod(x, e.arg(1));
-    case Op::Mod: return floor_mod(x, e.arg(1));
+    case Op::Floor:
+      return facts.has_rounding ? Expr() : floor_of(x);
+    case Op::Ceil:
+      return facts.has_rounding ? Expr() : ceil_of(x);
+    case Op::Trunc:
+      return facts.has_rounding ? Expr() : truncate(x);
+    case Op::Round:
+      return facts.has_rounding ? Expr() : round_even(x);
+    case Op::FloorDiv:
+      return unary(Op::Floor, x / e.arg(1));
+    case Op::TruncDiv:
+      return unary(Op::Trunc, x / e.arg(1));
+    case Op::CeilDiv:
+      return unary(Op::Ceil, x / e.arg(1));
+    case Op::TruncMod:
+      return trunc_mod(x, e.arg(1));
+    case Op::Mod:
+      return floor_mod(x, e.arg(1));
     case Op::Fma:
       return facts.has_fma || e.dtype() != DType::F32 ? Expr() : fused_f32(x, e.arg(1), e.arg(2));
-    default: return {};
+    default:
+      return {};
   }
 }
 

@@ -34,7 +34,8 @@ Expr sine_f64(const Expr& r) {
 Expr cosine_f64(const Expr& r) {
   const Expr z = r * r;
   const TargetFacts plain{false, true, true};
-  return f64(1) - z * f64(0.5) + z * z * polynomial(plain, z, {0.041666666666, -0.00138888834, 2.479943578e-05, -2.72033e-07});
+  return f64(1) - z * f64(0.5) +
+         z * z * polynomial(plain, z, {0.041666666666, -0.00138888834, 2.479943578e-05, -2.72033e-07});
 }
 
 Expr sine_like(const Expr& x, int quarter) {
@@ -59,9 +60,10 @@ Expr tan_of(const Expr& x) {
 // atan on [0, 1]: a + a^3 P(a^2), relative error 5e-10.
 Expr atan_unit(const TargetFacts& facts, const Expr& a) {
   const Expr z = a * a;
-  const Expr p = polynomial(facts, z, {-0.333333283662796, 0.1999967098236084, -0.14279833436012268, 0.11058221757411957,
-                                       -0.08811084926128387, 0.06741581857204437, -0.04468972980976105,
-                                       0.022539688274264336, -0.0073178717866539955, 0.00111377181019634});
+  const Expr p = polynomial(
+      facts, z,
+      {-0.333333283662796, 0.1999967098236084, -0.14279833436012268, 0.11058221757411957, -0.08811084926128387,
+       0.06741581857204437, -0.04468972980976105, 0.022539688274264336, -0.0073178717866539955, 0.00111377181019634});
   return multiply_add(facts, a * z, p, a);
 }
 
@@ -79,8 +81,8 @@ Expr atan2_of(const TargetFacts& facts, const Expr& y, const Expr& x) {
   const Expr ay = absolute(y), ax = absolute(x);
   const Expr steep = less(ax, ay);
   const Expr same = equal(ax, ay);  // both infinite, both zero, or the diagonal
-  const Expr ratio = select(same, select(equal(ax, f32(0)), f32(0), f32(1)),
-                            select(steep, ax, ay) / select(steep, ay, ax));
+  const Expr ratio =
+      select(same, select(equal(ax, f32(0)), f32(0), f32(1)), select(steep, ax, ay) / select(steep, ay, ax));
   Expr angle = atan_unit(facts, ratio);
   angle = select(steep, f32(kHalfPi) - angle, angle);
   const Expr left = less(bitcast(x, DType::I32), i32(0));
@@ -90,8 +92,9 @@ Expr atan2_of(const TargetFacts& facts, const Expr& y, const Expr& x) {
 
 // asin(x)/x on x^2 <= 1/4.
 Expr asin_ratio(const TargetFacts& facts, const Expr& z) {
-  return polynomial(facts, z, {0.16666658222675323, 0.07500645518302917, 0.044488634914159775, 0.03205275163054466,
-                               0.01348387822508812, 0.03889106959104538});
+  return polynomial(facts, z,
+                    {0.16666658222675323, 0.07500645518302917, 0.044488634914159775, 0.03205275163054466,
+                     0.01348387822508812, 0.03889106959104538});
 }
 
 // |x| <= 1/2 by the polynomial, else pi/2 - 2 asin(sqrt((1 - |x|)/2)).
@@ -119,14 +122,22 @@ Expr acos_of(const TargetFacts& facts, const Expr& x) {
 Expr define_trigonometric(const Expr& e, const TargetFacts& facts) {
   const Expr& x = e.arg(0);
   switch (e.op()) {
-    case Op::Sin: return sin_of(x);
-    case Op::Cos: return cos_of(x);
-    case Op::Tan: return tan_of(x);
-    case Op::Atan: return atan_of(facts, x);
-    case Op::Atan2: return atan2_of(facts, x, e.arg(1));
-    case Op::Asin: return asin_of(facts, x);
-    case Op::Acos: return acos_of(facts, x);
-    default: return {};
+    case Op::Sin:
+      return sin_of(x);
+    case Op::Cos:
+      return cos_of(x);
+    case Op::Tan:
+      return tan_of(x);
+    case Op::Atan:
+      return atan_of(facts, x);
+    case Op::Atan2:
+      return atan2_of(facts, x, e.arg(1));
+    case Op::Asin:
+      return asin_of(facts, x);
+    case Op::Acos:
+      return acos_of(facts, x);
+    default:
+      return {};
   }
 }
 

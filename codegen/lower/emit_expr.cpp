@@ -136,13 +136,13 @@ kernel::Value NestEmitter::read_general(const Expr& e, const Access& access, int
   for (size_t d = 0; d < positions.size(); ++d) {
     const Value p = eval(positions[d], r, v);
     const Storage::AxisStep& step = access.storage.axes[d];
-    const auto affine = affine_of(positions[d], nest_.axis_of.size());
+    const auto walk = affine(positions[d], nest_.axis_of.size());
     if (b_.type(p).is_vector()) {
       ++moving;
       int64_t along = 0;
-      for (size_t k = 0; affine && k < nest_.axis_of.size(); ++k)
-        if (nest_.axis_of[k] == schedule_.vector_axis) along += affine->coefficients[k];
-      unit = unit && affine && along == 1 && step.stride == 1 && step.block == 0;
+      for (size_t k = 0; walk && k < nest_.axis_of.size(); ++k)
+        if (nest_.axis_of[k] == schedule_.vector_axis) along += walk->coefficients[k];
+      unit = unit && walk && along == 1 && step.stride == 1 && step.block == 0;
     }
     const int dim = static_cast<int>(d);
     Value at;

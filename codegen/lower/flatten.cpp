@@ -1,10 +1,9 @@
 #include "codegen/lower/flatten.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
-#include "codegen/lower/nest.h"
+#include "ir/analysis.h"
 #include "support/error.h"
 
 namespace frit {
@@ -172,29 +171,14 @@ class Flattener {
 
   // Writes the bounds of guarded reads into their conditions, apart from those that the extents prove.
   void write_guards(Flat& flat) {
+    IndexAnalysis analysis(flat.compute.axes);
     rewrite_all(flat.compute, [&](const Expr& e) -> Expr {
       if (e.op() != Op::Read || !e.is_guarded()) return {};
       const Shape& shape = graph_.type(flat.inputs[static_cast<size_t>(e.slot())]).shape;
-      Expr condition = e.guard_condition();
-      for (size_t d = 0; d < shape.size(); ++d) {
-        const auto [low, high] = range_of(e.positions()[d], flat.compute);
-        if (low < 0) condition = both(condition, binary(Op::Le, index_constant(0), e.positions()[d]));
-        if (high >= static_extent(shape[d])) condition = both(condition, binary(Op::Lt, e.positions()[d], shape[d]));
-      }
+      const Expr condition = analysis.simplify(inside(e.positions(), shape, e.guard_condition()));
       if (condition.is_constant(1)) return read(e.dtype(), e.slot(), e.positions());
       return guarded_read(e.dtype(), e.slot(), e.positions(), condition, e.fill());
     });
-  }
-
-  static std::pair<int64_t, int64_t> range_of(const Expr& position, const Compute& compute) {
-    const auto affine = affine_of(position, compute.axes.size());
-    if (!affine) return {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
-    int64_t low = affine->constant, high = affine->constant;
-    for (size_t a = 0; a < compute.axes.size(); ++a) {
-      const int64_t last = std::max<int64_t>(static_extent(compute.axes[a].extent) - 1, 0);
-      (affine->coefficients[a] < 0 ? low : high) += affine->coefficients[a] * last;
-    }
-    return {low, high};
   }
 
   const Graph& graph_;

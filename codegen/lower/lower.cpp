@@ -5,16 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#if __has_include("codegen/functions/functions.h")
 #include "codegen/functions/functions.h"
-#else
-namespace frit {
-struct TargetFacts {
-  bool has_fma, has_rounding, has_f16_convert;
-};
-inline Expr expand_functions(const Expr& e, const TargetFacts&) { return e; }
-}  // namespace frit
-#endif
 #include "codegen/kernel/builder.h"
 #include "codegen/lower/choose_schedule.h"
 #include "codegen/lower/emit.h"

@@ -153,45 +153,6 @@ class Maker {
 
 }  // namespace
 
-std::optional<Affine> affine_of(const Expr& e, size_t axes) {
-  Affine result;
-  result.coefficients.assign(axes, 0);
-  // A work list of (expression, factor): sums are walked, products need one constant side.
-  std::vector<std::pair<Expr, int64_t>> work{{e, 1}};
-  while (!work.empty()) {
-    auto [x, factor] = std::move(work.back());
-    work.pop_back();
-    switch (x.op()) {
-      case Op::Const:
-        result.constant += factor * x.int_value();
-        break;
-      case Op::Index:
-        result.coefficients[x.bits()] += factor;
-        break;
-      case Op::Add:
-        work.emplace_back(x.arg(0), factor), work.emplace_back(x.arg(1), factor);
-        break;
-      case Op::Sub:
-        work.emplace_back(x.arg(0), factor), work.emplace_back(x.arg(1), -factor);
-        break;
-      case Op::Neg:
-        work.emplace_back(x.arg(0), -factor);
-        break;
-      case Op::Mul:
-        if (x.arg(1).is_constant())
-          work.emplace_back(x.arg(0), factor * x.arg(1).int_value());
-        else if (x.arg(0).is_constant())
-          work.emplace_back(x.arg(1), factor * x.arg(0).int_value());
-        else
-          return std::nullopt;
-        break;
-      default:
-        return std::nullopt;
-    }
-  }
-  return result;
-}
-
 Access make_access(int operand, const Storage& storage, std::span<const Expr> positions, const Compute& compute,
                    bool guarded) {
   const size_t axes = compute.axes.size();
@@ -204,7 +165,7 @@ Access make_access(int operand, const Storage& storage, std::span<const Expr> po
   Expr flat = index_constant(0);  // offset of the positions that are not affine by themselves
   for (size_t d = 0; d < positions.size(); ++d) {
     const Storage::AxisStep& step = storage.axes[d];
-    const auto affine = affine_of(positions[d], axes);
+    const auto walk = affine(positions[d], axes);
     if (step.block != 0 && !positions[d].is_constant(0)) {
       const bool plain = positions[d].op() == Op::Index && access.blocked_axis < 0;
       if (!plain) return give_up();
@@ -212,18 +173,18 @@ Access make_access(int operand, const Storage& storage, std::span<const Expr> po
       access.block = step.block;
       access.block_stride = step.block_stride;
     }
-    if (affine) {
-      access.constant += affine->constant * step.stride;
-      for (size_t a = 0; a < axes; ++a) access.coefficients[a] += affine->coefficients[a] * step.stride;
+    if (walk) {
+      access.constant += walk->constant * step.stride;
+      for (size_t a = 0; a < axes; ++a) access.coefficients[a] += walk->coefficients[a] * step.stride;
     } else {
       flat = flat + positions[d] * index_constant(step.stride);
     }
   }
   if (flat.is_constant(0)) return access;
-  const auto affine = affine_of(flat, axes);
-  if (!affine) return give_up();
-  access.constant += affine->constant;
-  for (size_t a = 0; a < axes; ++a) access.coefficients[a] += affine->coefficients[a];
+  const auto walk = affine(IndexAnalysis(compute.axes).simplify(flat), axes);
+  if (!walk) return give_up();
+  access.constant += walk->constant;
+  for (size_t a = 0; a < axes; ++a) access.coefficients[a] += walk->coefficients[a];
   return access;
 }
 

@@ -6,6 +6,7 @@
 
 #include "codegen/lower/flatten.h"
 #include "codegen/storage.h"
+#include "ir/analysis.h"
 
 namespace frit {
 
@@ -42,13 +43,6 @@ struct Nest {
   int outer_count = 0, free_count = 0;  // free without outer
   int reduced_count() const { return static_cast<int>(axes.size()) - outer_count - free_count; }
 };
-
-/// An index expression as constant + sum of coefficients * axes; nothing when it is not of that form.
-struct Affine {
-  int64_t constant = 0;
-  std::vector<int64_t> coefficients;
-};
-std::optional<Affine> affine_of(const Expr& e, size_t axes);
 
 /// The access of `positions` over the axes of `compute` into `storage`. A flattening walk (positions with // and %) is
 /// affine where the strides compose, as they do in a row-major tensor.

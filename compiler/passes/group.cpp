@@ -103,15 +103,15 @@ std::optional<PaddingMatch> match_padding(const Graph& graph, int node) {
   const std::vector<int64_t> inner = static_shape(graph.type(source).shape);
   PaddingMatch match{source, {}, {}, value.fill().float_value()};
   for (size_t d = 0; d < inner.size(); ++d) {
-    const auto affine = affine_of(value.positions()[d], compute->axes.size());
-    if (!affine || d >= compute->results[0].axes.size()) return std::nullopt;
+    const auto walk = affine(value.positions()[d], compute->axes.size());
+    if (!walk || d >= compute->results[0].axes.size()) return std::nullopt;
     const size_t axis = static_cast<size_t>(compute->results[0].axes[d]);
     const int64_t extent = static_extent(compute->axes[axis].extent);
     for (size_t a = 0; a < compute->axes.size(); ++a) {
       const bool single = static_extent(compute->axes[a].extent) == 1;
-      if (affine->coefficients[a] != (a == axis ? 1 : 0) && !single) return std::nullopt;
+      if (walk->coefficients[a] != (a == axis ? 1 : 0) && !single) return std::nullopt;
     }
-    const int64_t before = -affine->constant;
+    const int64_t before = -walk->constant;
     const int64_t after = extent - before - inner[d];
     if (before < 0 || after < 0) return std::nullopt;
     match.before.push_back(before);
