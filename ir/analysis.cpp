@@ -365,6 +365,10 @@ int64_t IndexAnalysis::high(const Polynomial& p) {
   return bound ? std::min(plain, sum_range(*bound).high) : plain;
 }
 
+bool IndexAnalysis::is_empty() const {
+  return std::any_of(extents_.begin(), extents_.end(), [](const Expr& e) { return e.is_constant(0); });
+}
+
 bool IndexAnalysis::is_non_negative(const Expr& e) {
   if (range(e).low >= 0) return true;
   if (e.dtype() != DType::I64 || !is_pure(e)) return false;

@@ -52,6 +52,7 @@ class IndexAnalysis {
   Expr simplify(const Expr& e);
   /// Value of a bool expression where it is the same for all indices.
   std::optional<bool> decide(const Expr& condition);
+  bool is_empty() const;  // an extent is 0: nothing is evaluated
   bool is_non_negative(const Expr& e);
   /// 0 <= e < extent for all indices.
   bool is_inside(const Expr& e, const Expr& extent);

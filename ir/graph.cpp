@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "ir/graph_text.h"
 #include "support/error.h"
 
 namespace frit {
@@ -212,7 +213,10 @@ std::vector<int64_t> static_shape(const Shape& shape) {
 
 std::string to_string(const Shape& shape) {
   std::string text = "[";
-  for (const Expr& extent : shape) text += (text.size() > 1 ? ", " : "") + to_string(extent);
+  ExprNames names;
+  names.with_lets = false;
+  std::vector<std::string> lets;
+  for (const std::string& extent : print_exprs(shape, names, lets)) text += (text.size() > 1 ? ", " : "") + extent;
   return text + "]";
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/expr.h"
+#include "ir/graph.h"
 
 namespace frit {
 
@@ -15,14 +16,22 @@ struct ExprNames {
   std::vector<std::string> indices;
   std::vector<DType> slot_dtypes;
   std::vector<DType> acc_dtypes;
-  int first_let = 0;
+  bool with_lets = true;  // else shared parts are repeated
 };
 
-/// The text of several expressions separated by commas; shared parts are bound in `lets` ("t0 = exp(x0[i0])").
-std::string print_exprs(std::span<const Expr> roots, const ExprNames& names, std::vector<std::string>& lets);
+/// The texts of several expressions; shared parts are bound in `lets` ("t0 = exp(x0[i0])").
+std::vector<std::string> print_exprs(std::span<const Expr> roots, const ExprNames& names,
+                                     std::vector<std::string>& lets);
 
 /// Reads what to_string of an expression prints. Errors: InputError with the place; the text is not trusted.
 Expr parse_expr(std::string_view text, const ExprNames& names = {});
+
+/// Text in quotes with escapes.
+std::string quoted(std::string_view text);
+/// One line of the text of a graph, without its end.
+std::string node_text(const Graph& graph, int node);
+/// Why an operation does not take these operands, or empty.
+std::string type_error(Op op, DType dtype, std::span<const Expr> args);
 
 /// Whether a name can be printed as it is: a word that means nothing else in the text of expressions.
 bool is_plain_name(std::string_view text);

@@ -97,16 +97,16 @@ class Printer {
  public:
   explicit Printer(const ExprNames& names) : names_(names) {}
 
-  std::string run(std::span<const Expr> roots, std::vector<std::string>& lets) {
+  std::vector<std::string> run(std::span<const Expr> roots, std::vector<std::string>& lets) {
     for (const Expr& root : roots) count_uses(root);
-    std::string text;
+    std::vector<std::string> texts;
     for (const Expr& root : roots) {
       for_each_node(root, [&](const Expr& e) {
         if (!pieces_.contains(e.id())) add(e, lets);
       });
-      text += (text.empty() ? "" : ", ") + pieces_.at(root.id()).text;
+      texts.push_back(pieces_.at(root.id()).text);
     }
-    return text;
+    return texts;
   }
 
  private:
@@ -121,8 +121,8 @@ class Printer {
   void add(const Expr& e, std::vector<std::string>& lets) {
     Piece piece = piece_of(e);
     const size_t length = piece.text.size();
-    if ((uses_[e.id()] > 1 && length > kShortPiece) || length > kLongPiece) {
-      const std::string name = fmt::format("t{}", names_.first_let + static_cast<int>(lets.size()));
+    if (names_.with_lets && ((uses_[e.id()] > 1 && length > kShortPiece) || length > kLongPiece)) {
+      const std::string name = fmt::format("t{}", lets.size());
       lets.push_back(name + " = " + piece.text);
       piece = {name, kAtom};
     }
@@ -214,7 +214,7 @@ bool is_word(std::string_view text) {
 
 bool is_plain_name(std::string_view text) {
   if (!is_word(text)) return false;
-  for (const std::string_view word : {"true", "false", "inf", "nan", "if", "else", "and", "or"})
+  for (const std::string_view word : {"true", "false", "inf", "nan", "if", "else", "and", "or", "reads"})
     if (text == word) return false;
   for (const std::string_view prefix : {"inf_", "nan_", "bitcast_"})
     if (text.starts_with(prefix)) return false;
@@ -229,7 +229,8 @@ bool is_plain_symbol(std::string_view text, std::span<const std::string> index_n
   return is_plain_name(text);
 }
 
-std::string print_exprs(std::span<const Expr> roots, const ExprNames& names, std::vector<std::string>& lets) {
+std::vector<std::string> print_exprs(std::span<const Expr> roots, const ExprNames& names,
+                                     std::vector<std::string>& lets) {
   return Printer(names).run(roots, lets);
 }
 
@@ -238,7 +239,7 @@ std::string to_string(const Expr& e, std::span<const std::string> index_names) {
   ExprNames names;
   names.indices.assign(index_names.begin(), index_names.end());
   std::vector<std::string> lets;
-  const std::string body = print_exprs(std::span(&e, 1), names, lets);
+  const std::string body = print_exprs(std::span(&e, 1), names, lets)[0];
   std::string text;
   for (const std::string& let : lets) text += let + "; ";
   return text + body;
