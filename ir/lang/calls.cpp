@@ -100,6 +100,7 @@ std::vector<Val> Elaborator::call_definition(const Definition& def, const Ex& e,
   for (const Arg& arg : e.call_args) {
     if (arg.value->kind == Ex::Kind::Dots) fail(arg.value->span, ".. belongs in brackets");
     if (!arg.name.empty()) {
+      check_attribute_name(def, arg.name, arg.name_span);
       Ctx inner = ctx.at(Place::Extent);
       inner.whole = true;
       Val v = arg.value->kind == Ex::Kind::Pack ? list_val(expand({arg.value}, inner)) : eval(*arg.value, inner);

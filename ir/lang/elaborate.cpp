@@ -373,8 +373,8 @@ std::vector<Value> Elaborator::outermost(const Definition& def, const std::vecto
   for (size_t i = 0; i < operands.size(); ++i) {
     const Param* param = def.params.empty() ? nullptr : &def.params[std::min(i, def.params.size() - 1)];
     if (!param || (i >= def.params.size() && !param->is_variadic))
-      fail(def.name_span, fmt::format("{} takes {} operands", def.name, def.params.size()),
-           fmt::format("{} operands", operands.size()), signature_text(def));
+      fail(def.name_span, fmt::format("{} takes {}", def.name, counted(def.params.size(), "operand")),
+           counted(operands.size(), "operand"), signature_text(def));
     Val v = import_operand(operands[i], *param, label);
     if (param->is_variadic && v.is_list())
       for (const Val& item : *v.list) call.operands.push_back(item);

@@ -171,6 +171,7 @@ class Elaborator {
   bool solve_axis(const Param& param, const Slot& slot, int64_t extent, int axis, const Tensor& tensor,
                   std::vector<int64_t>* factors);
   bool learn(const std::string& name, int element, int64_t extent, const Slot& slot, int axis, const Tensor& tensor);
+  void check_attribute_name(const Definition& def, const std::string& name, Span span) const;
   void check_type(const Param& param, const Val& value);
   int pack_length(const Slot& slot);
   std::optional<Val> attribute(const std::string& name);
@@ -289,6 +290,7 @@ class Elaborator {
   const Stmt* statement_ = nullptr;
   std::set<std::string> unbound_;  // reported in this statement
   int depth_ = 0;
+  int64_t steps_ = 0;
 
   friend class Builder;
 };

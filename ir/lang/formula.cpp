@@ -9,6 +9,11 @@
 #include "ir/lang/elaborate.h"
 
 namespace frit::lang {
+namespace {
+
+constexpr int64_t kStepLimit = 2'000'000;  // of one application of a definition
+
+}  // namespace
 
 const Frame::Binding* Elaborator::find_binding(const std::string& name) const {
   for (size_t i = self_->frames.size(); i-- > 0;) {
@@ -197,6 +202,10 @@ std::vector<Val> Elaborator::eval_multi(const Ex& e, const Ctx& ctx) {
 }
 
 Val Elaborator::eval(const Ex& e, const Ctx& ctx) {
+  // Calls inside calls can double the work at each level; a text of a few lines must not run for ever.
+  if (++steps_ > kStepLimit)
+    fail(e.span, fmt::format("this takes more than {} steps to work out", kStepLimit), {}, {},
+         "let tensors hold what is used many times");
   switch (e.kind) {
     case Ex::Kind::Int:
       return eval_number(e);
@@ -294,6 +303,15 @@ Val Elaborator::eval_binary(const Ex& e, const Ctx& ctx) {
     Val v = eval(x, c);
     return v.is_tensor() ? to_scalar(v, c, x.span) : v;
   };
+  // Left before right, so that findings come in reading order.
+  const auto operands = [&](const Ctx& left, const Ctx& right) {
+    Val x = operand(a, left);
+    return std::pair(std::move(x), operand(b, right));
+  };
+  const auto calculate = [&](const Ctx& left, const Ctx& right) {
+    const auto [x, y] = operands(left, right);
+    return arithmetic(e.binary, x, y, ctx, e);
+  };
   switch (e.binary) {
     case BinaryOp::Or:
     case BinaryOp::And: {
@@ -303,7 +321,8 @@ Val Elaborator::eval_binary(const Ex& e, const Ctx& ctx) {
       return logical(e.binary, left, operand(b, value), e);
     }
     case BinaryOp::In: {
-      const Val item = operand(a, value), list = eval(b, value.element(-1));
+      const Val item = operand(a, value);
+      const Val list = eval(b, value.element(-1));
       if (!list.is_list()) fail(b.span, "in takes a list on its right", to_string(list));
       const bool found = std::any_of(list.list->begin(), list.list->end(), [&](const Val& v) {
         const Val equal = compare(BinaryOp::Eq, item, v, e);
@@ -316,28 +335,30 @@ Val Elaborator::eval_binary(const Ex& e, const Ctx& ctx) {
     case BinaryOp::Lt:
     case BinaryOp::Le:
     case BinaryOp::Gt:
-    case BinaryOp::Ge:
-      return compare(e.binary, operand(a, value), operand(b, value), e);
+    case BinaryOp::Ge: {
+      const auto [x, y] = operands(value, value);
+      return compare(e.binary, x, y, e);
+    }
     case BinaryOp::Add:
     case BinaryOp::Sub:
-      return arithmetic(e.binary, operand(a, ctx), operand(b, ctx), ctx, e);
+      return calculate(ctx, ctx);
     case BinaryOp::Mul: {
       const bool both = ctx.place == Place::Position && has_index(a) && has_index(b);
       const Ctx side = both ? value : ctx;
-      return arithmetic(e.binary, operand(a, side), operand(b, side), ctx, e);
+      return calculate(side, side);
     }
     case BinaryOp::Div:
     case BinaryOp::FloorDiv:
     case BinaryOp::Mod: {
       const Ctx left = ctx.place == Place::Position && has_index(b) ? value : ctx;
-      return arithmetic(e.binary, operand(a, left), operand(b, value), ctx, e);
+      return calculate(left, value);
     }
     case BinaryOp::BitAnd:
     case BinaryOp::BitOr:
     case BinaryOp::BitXor:
     case BinaryOp::Shl:
     case BinaryOp::Shr:
-      return arithmetic(e.binary, operand(a, value), operand(b, value), ctx, e);
+      return calculate(value, value);
   }
   FRIT_UNREACHABLE();
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "ir/lang/lexer.h"
@@ -180,11 +181,22 @@ class Parser {
       while (accept(","));
     }
     expect(")", "after the operands, or `;` before the attributes");
+    check_names(*def);
     def->body = body();
     if (is("grad")) def->gradient = gradient();
     def->span = from(begin);
     if (peek().kind != Kind::End && !is("def")) unexpected("the next def, or the end of the text");
     return def;
+  }
+
+  void check_names(const Definition& def) const {
+    std::set<std::string_view> names;
+    const auto add = [&](const std::string& name, Span span) {
+      if (!names.insert(name).second)
+        fail(span, fmt::format("{} is named twice", name), {}, {}, "one meaning for each name");
+    };
+    for (const Param& p : def.params) add(p.name, p.name_span);
+    for (const Attr& a : def.attrs) add(a.name, a.span);
   }
 
   // The unbroken block of comment lines directly above.

@@ -121,7 +121,7 @@ std::vector<Record::Part> Elaborator::parts_of(const Tensor& tensor, const Ex& e
   fixed = items.size() - (has_dots ? 1 : 0);
   const size_t rank = tensor.axes.size();
   if (has_dots ? fixed > rank : fixed != rank)
-    fail(e.span, fmt::format("{} has rank {} and is read with {} items", tensor.name, rank, fixed),
+    fail(e.span, fmt::format("{} has rank {} and is read with {}", tensor.name, rank, counted(fixed, "item")),
          fmt::format("{} {}", tensor.name, type_text(tensor)));
 
   std::vector<Record::Part> parts;

@@ -81,6 +81,21 @@ std::optional<Val> Elaborator::attribute(const std::string& name) {
   return v;
 }
 
+void Elaborator::check_attribute_name(const Definition& def, const std::string& name, Span span) const {
+  std::vector<std::string> known;
+  for (const Attr& a : def.attrs) {
+    if (a.name == name) return;
+    known.push_back(a.name);
+  }
+  const bool is_operand =
+      std::any_of(def.params.begin(), def.params.end(), [&](const Param& p) { return p.name == name; });
+  const std::string near = nearest_spelling(name, known);
+  fail(span, fmt::format("{} has no attribute {}", def.name, name), {}, signature_text(def),
+       is_operand     ? fmt::format("{} is an operand: pass it by position", name)
+       : near.empty() ? ""
+                      : fmt::format("did you mean {}", near));
+}
+
 void Elaborator::bind_operands(const Call& call) {
   const Definition& def = *call.def;
   const Span site = def.name_span;
@@ -89,22 +104,11 @@ void Elaborator::bind_operands(const Call& call) {
   std::vector<Val> operands = call.operands;
   const bool variadic = !def.params.empty() && def.params.back().is_variadic;
   if (operands.size() > def.params.size() && !variadic)
-    fail(site, fmt::format("{} takes {} operands", def.name, def.params.size()),
-         fmt::format("{} operands", operands.size()), signature_text(def));
+    fail(site, fmt::format("{} takes {}", def.name, counted(def.params.size(), "operand")),
+         counted(operands.size(), "operand"), signature_text(def));
   for (const auto& [name, value] : call.attributes) {
     const auto at = self_->attrs.find(name);
-    if (at == self_->attrs.end()) {
-      std::vector<std::string> known;
-      for (const Attr& a : def.attrs) known.push_back(a.name);
-      const bool is_operand =
-          std::any_of(def.params.begin(), def.params.end(), [&](const Param& p) { return p.name == name; });
-      const std::string near = nearest_spelling(name, known);
-      fail(site, fmt::format("{} has no attribute {}", def.name, name), fmt::format("{} = {}", name, to_string(value)),
-           signature_text(def),
-           is_operand     ? fmt::format("{} is an operand: pass it by position", name)
-           : near.empty() ? ""
-                          : fmt::format("did you mean {}", near));
-    }
+    if (at == self_->attrs.end()) check_attribute_name(def, name, site);
     at->second.value = value;
   }
   for (const Attr& attr : def.attrs) {
@@ -132,7 +136,7 @@ void Elaborator::bind_operands(const Call& call) {
     Val given = next < operands.size() ? std::move(operands[next]) : none_val();
     ++next;
     const bool absent = given.kind == Val::Kind::None || (given.is_tensor() && given.tensor->absent);
-    if (absent && !param.default_value && !(param.is_const && given.kind == Val::Kind::None && next <= operands.size()))
+    if (absent && !param.default_value)
       fail(param.name_span, fmt::format("the operand {} of {} is missing", param.name, def.name), {},
            signature_text(def));
     if (param.is_const) {
@@ -209,6 +213,8 @@ void Elaborator::match_signature() {
   std::vector<std::pair<const Param*, TensorPtr>> open;
   for (const Param& param : self_->def->params) {
     for (const Slot& slot : param.dims) declare(declare, slot);
+    if (self_->dims.contains(param.name) && !param.is_const)
+      fail(param.name_span, fmt::format("{} is an operand and a dim", param.name), {}, "one meaning for each name");
     const auto at = self_->params.find(param.name);
     if (param.dims.empty() || param.is_variadic || at == self_->params.end() || at->second.tensor->absent) continue;
     open.emplace_back(&param, at->second.tensor);

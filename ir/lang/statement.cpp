@@ -203,7 +203,7 @@ void Elaborator::report_unknown(size_t first_record, size_t first_var, const Stm
       for (const int id : ids) count += ranges_.mentions(part.position, id);
       if (count == 0) continue;
       const std::string shown =
-          fmt::format("{}, {} {}", to_text(*record.site), record.tensor->name, type_text(*record.tensor));
+          fmt::format("{}, {} {}", text(record.site->span), record.tensor->name, type_text(*record.tensor));
       if (record.guarded)
         guarded = shown;
       else if (count > 1)
@@ -267,7 +267,7 @@ void Elaborator::prove_part(Record& record, Record::Part& part) {
   if (!exact) {
     note(finding(part.item->span, fmt::format("this division may leave a remainder"), to_text(*part.item),
                  "a division that is exact for all indices, or a guarded read",
-                 fmt::format("write {} else 0", to_text(*record.site))));
+                 fmt::format("write {} else 0", text(record.site->span))));
     return;
   }
   report_range(record, part, range);
@@ -333,7 +333,7 @@ void Elaborator::report_range(const Record& record, const Record::Part& part, In
     return;
   }
   std::string fix;
-  const std::string text = to_text(*record.site);
+  const std::string text = this->text(record.site->span);
   if (record.reducer == "max" || record.reducer == "argmax")
     fix = fmt::format("write {} else -inf, so that the border never wins", text);
   else if (record.reducer == "min" || record.reducer == "argmin")
@@ -344,8 +344,8 @@ void Elaborator::report_range(const Record& record, const Record::Part& part, In
     fix = fmt::format("write {} else 0, so that the border adds nothing", text);
   else
     fix = fmt::format("write {} else 0, or clamp the position", text);
-  const bool read_of_data =
-      infinite(range.lo) || infinite(range.hi) || range.hi > INT64_MAX / 2 || range.lo < INT64_MIN / 2;
+  bool read_of_data = infinite(range.lo) || infinite(range.hi);
+  for_each_node(part.position, [&](const Expr& e) { read_of_data |= e.op() == Op::Read; });
   std::string where = fmt::format("{}{}", name, shape_text(tensor.shape));
   if (tensor.axes.size() > 1)
     where = fmt::format("axis {} of {}", tensor.axes[static_cast<size_t>(part.axis)].real, where);
@@ -354,7 +354,7 @@ void Elaborator::report_range(const Record& record, const Record::Part& part, In
   const std::string lo = text_of(range.lo, "-inf"), hi = text_of(range.hi, "inf");
   std::string got = range.lo == range.hi ? fmt::format("index {} into {}", lo, where)
                                          : fmt::format("indices {} to {} into {}", lo, hi, where);
-  if (read_of_data) got = fmt::format("{}, which data decides, into {}", to_text(*part.item), where);
+  if (read_of_data) got = fmt::format("{}, which data decides, into {}", this->text(part.item->span), where);
   if (!context.empty() && !read_of_data) got += fmt::format("  ({})", context);
   std::string expected = part.extent > 0 ? fmt::format("0 to {}, or a guarded read", part.extent - 1)
                                          : "a guarded read, since the axis is empty";
@@ -364,7 +364,7 @@ void Elaborator::report_range(const Record& record, const Record::Part& part, In
 void Elaborator::report_unbound(const Ex& item, const Stmt& stmt) {
   note(finding(item.span, fmt::format("{} is not bound", item.text), fmt::format("{} on the right only", item.text),
                fmt::format("{} left of =, or in a reducer's brackets", item.text),
-               fmt::format("write sum[{}]({})", item.text, to_text(*stmt.value))));
+               fmt::format("write sum[{}]({})", item.text, text(stmt.value->span))));
 }
 
 }  // namespace frit::lang

@@ -94,6 +94,8 @@ std::string to_string(const Val& v) {
   FRIT_UNREACHABLE();
 }
 
+std::string counted(size_t n, std::string_view noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
+
 bool is_half(DType dtype) { return dtype == DType::F16 || dtype == DType::BF16; }
 
 int64_t product(const std::vector<int64_t>& factors) {

@@ -49,6 +49,7 @@ Val scalar_val(Expr e, DType nominal, std::vector<int64_t> shape = {});
 Val tensor_val(TensorPtr tensor);
 std::string to_string(const Val& value);
 bool is_half(DType dtype);
+std::string counted(size_t n, std::string_view noun);  // "1 operand", "2 operands"
 
 /// An operand or a local. Written order is the order of its declaration; real order is that of its shape.
 struct Tensor {
