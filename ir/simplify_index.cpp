@@ -124,11 +124,13 @@ class IndexSimplifier {
 
   Expr cast_rule(const Expr& e) {
     const Expr& inner = e.arg(0);
-    if (inner.op() != Op::Cast || e.dtype() != inner.arg(0).dtype() || is_float(e.dtype())) return {};
+    if (inner.op() != Op::Cast || e.dtype() != inner.arg(0).dtype() || !is_integer(e.dtype()) ||
+        !is_integer(inner.dtype()))
+      return {};
     // There and back: the same where nothing was lost on the way.
     const Range kept = a_.range(inner), whole = a_.range(inner.arg(0));
-    const bool same = is_integer(inner.dtype()) && inner.dtype() != DType::U64 && kept.low == whole.low &&
-                      kept.high == whole.high && whole.low != -Range::kNone - 1;
+    const bool same = inner.dtype() != DType::U64 && kept.low == whole.low && kept.high == whole.high &&
+                      whole.low != -Range::kNone - 1;
     return same ? inner.arg(0) : Expr{};
   }
 

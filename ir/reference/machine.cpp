@@ -157,7 +157,7 @@ void Machine::run_read(const Instruction& in) {
     FRIT_CHECK(inside || plan.guarded, "a read leaves its tensor: " + plan.text);
   }
   positions(plan.offset, n, scratch_a_.data());
-  if (plan.source.ints)
+  if (!is_float(plan.source.dtype))
     load(plan, plan.source.ints, in, n);
   else if (plan.source.f32)
     load(plan, plan.source.f32, in, n);
