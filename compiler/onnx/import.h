@@ -21,6 +21,9 @@ struct ImportOptions {
   /// Shapes by input name, for inputs with free dims. An input named here whose dims share names with others gives them
   /// too.
   std::map<std::string, std::vector<int64_t>> shapes = {};
+  /// Inputs whose values are known now, by name: they become constants, and small integers among them may decide
+  /// shapes and branches.
+  std::map<std::string, Array> values = {};
   /// A free first dim is 1 where nothing else gives it.
   bool free_batch_is_one = false;
   /// Values inside the model to give as outputs too, after the model's own.
@@ -55,7 +58,7 @@ struct Imported {
 /// errors   InputError: damaged or hostile files (see onnx/decode.h), free dims without a size (all named at once),
 ///          shapes or dtypes that an operator does not take, with the node and its operands.
 ///          UnsupportedError: all operators that are not supported at once, each with node, version and reason
-/// source   ONNX IR specification, operator sets 1 to 26
+/// source   ONNX IR specification, operator sets 1 to 27
 Imported import_onnx(const std::filesystem::path& path, const lang::Library& library,
                      const ImportOptions& options = {});
 /// From memory that `owner` keeps alive; `name` is for messages.

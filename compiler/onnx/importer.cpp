@@ -13,7 +13,7 @@ namespace frit::onnx {
 namespace {
 
 // Operator sets whose definitions were read; a newer one may have changed any of them.
-constexpr int64_t kNewestOpset = 26;
+constexpr int64_t kNewestOpset = 27;
 
 std::string describe(const Slot& slot) { return fmt::format("{}{}", name(slot.dtype), to_string(slot.shape)); }
 
@@ -286,7 +286,9 @@ void Importer::add_inputs(Scope& scope, Imported& result) {
     }
     throw InputError(Finding{model_.path, "no such initializer among the inputs", {}, quote_name(name), {}, {}, {}});
   }
-  const std::vector<Dims> shapes = bind_input_shapes(model_, inputs, options_);
+  ImportOptions bound = options_;
+  for (const auto& [name, value] : options_.values) bound.shapes[name] = value.shape();
+  const std::vector<Dims> shapes = bind_input_shapes(model_, inputs, bound);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ValueDef& input = *inputs[i];
     const auto dtype = dtype_of(input.element_type);
@@ -304,12 +306,28 @@ void Importer::add_inputs(Scope& scope, Imported& result) {
     slot->dtype = *dtype;
     slot->shape = shapes[i];
     const TensorType type{*dtype, make_shape(shapes[i])};
-    slot->value = graph_.add_input(input.name, type);
+    if (const auto value = options_.values.find(input.name); value != options_.values.end()) {
+      if (value->second.dtype() != *dtype) {
+        throw InputError(Finding{model_.path,
+                                 "wrong dtype for an input",
+                                 {},
+                                 fmt::format("{} {}", quote_name(input.name), name(value->second.dtype())),
+                                 std::string(name(*dtype)),
+                                 {},
+                                 {}});
+      }
+      slot->known = known_from(value->second);
+      slot->value = graph_.add_constant(value->second, input.name);
+    } else {
+      slot->value = graph_.add_input(input.name, type);
+    }
     if (!has_default && scope.names.contains(input.name)) {
       throw InputError(Finding{model_.path, "an input is declared twice", {}, quote_name(input.name), {}, {}, {}});
     }
     scope.names.insert_or_assign(input.name, slot);
-    result.inputs.push_back({input.name, type, declared_dims(input), has_default});
+    if (!options_.values.contains(input.name)) {
+      result.inputs.push_back({input.name, type, declared_dims(input), has_default});
+    }
   }
   for (const ValueDef& input : model_.graph.inputs) {
     const Slot* slot = scope.find(input.name);

@@ -87,7 +87,7 @@ void NodeImport::give(size_t output, Known known) {
 void NodeImport::alias(size_t output, size_t operand) { alias(output, slot(operand), node_.inputs[operand]); }
 
 void NodeImport::alias(size_t output, Slot& from, const std::string& name) {
-  if (!from.known) importer_.value_of(from, name);  // one constant for all names
+  if (!from.known && !from.unsupported) importer_.value_of(from, name);  // one constant for all names
   importer_.define(scope_, node_, output, std::make_shared<Slot>(from));
 }
 

@@ -71,6 +71,21 @@ TEST(OnnxImport, B182_InitializersThatAreInputs) {
   EXPECT_NE(import_error(m, {.fed_initializers = {"x"}}).find("no such initializer"), std::string::npos);
 }
 
+TEST(OnnxImport, ValuesKnownNow) {
+  ModelText m;  // y = x reshaped to s
+  m.graph.inputs = {{"x", {4}, 1}, {"s", {2}, 7}};
+  m.graph.nodes = {{"Reshape", {"x", "s"}, {"y"}, {}, "", ""}};
+  m.graph.outputs = {"y"};
+  EXPECT_NE(import_error(m).find("depends on data"), std::string::npos);
+  const Array shape = array_of(int64s("", {2}, {2, 2}));
+  const Imported i = import_text(m, {.values = {{"s", shape}}});
+  ASSERT_EQ(i.inputs.size(), 1u);
+  EXPECT_EQ(to_string(i.outputs[0].type), "f32[2, 2]");
+  EXPECT_NE(import_error(m, {.values = {{"s", row({2, 2})}}}).find("wrong dtype"), std::string::npos);
+  EXPECT_NE(import_error(m, {.values = {{"s", array_of(int64s("", {1}, {4}))}}}).find("contradicts"),
+            std::string::npos);
+}
+
 TEST(OnnxImport, B181_BranchesSeeOuterValues) {
   GraphText then_branch, else_branch;
   then_branch.nodes = {{"Neg", {"k"}, {"r"}, {}, "", ""}};
@@ -126,6 +141,7 @@ TEST(OnnxImport, DeadNodesAreNotImported) {
   size_t computes = 0;
   for (const Node& node : i.graph.nodes()) computes += std::holds_alternative<Compute>(node.payload);
   EXPECT_LE(computes, 2u);
+  EXPECT_TRUE(verify(i.graph).empty());
 }
 
 TEST(OnnxImport, MoreOutputs) {
@@ -292,6 +308,7 @@ TEST(OnnxImport, FlippedBytesNeverCrash) {
     try {
       const Imported i =
           import_onnx(bytes.span, bytes.owner, "m.onnx", standard_library(), {.free_batch_is_one = true});
+      EXPECT_TRUE(verify(i.graph).empty());
     } catch (const Error& e) {
       EXPECT_NE(e.kind(), ErrorKind::Internal) << e.what();
     }

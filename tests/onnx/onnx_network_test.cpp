@@ -1,5 +1,5 @@
 // Real networks: they import, their shapes are those of the stored references, and the reference interpreter gives the
-// stored numbers where it is fast enough.
+// stored numbers where it is fast enough (all twelve agree, but eight take a quarter of a minute to a minute).
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -55,6 +55,8 @@ TEST_P(Networks, ImportWithTheStoredShapes) {
     }
     EXPECT_TRUE(found) << tensor.name;
   }
+  const auto findings = verify(imported.graph);
+  EXPECT_TRUE(findings.empty()) << findings.front();
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Networks,
@@ -72,20 +74,25 @@ TEST_P(InterpretedNetworks, GiveTheStoredNumbers) {
   std::map<std::string, Array> feeds;
   for (const auto& input : reference_.inputs) feeds.emplace(input.name, array_of(input, rows));
   const auto results = interpret(imported.graph, feeds);
-  for (const auto& tensor : reference_.tensors) {
+  size_t compared = 0;
+  for (seeded::ReferenceTensor tensor : reference_.tensors) {
     for (size_t i = 0; i < results.size(); ++i) {
       if (imported.outputs[i].name != tensor.name) continue;
-      ASSERT_TRUE(tensor.is_whole());
-      double worst = 0;
-      for (size_t k = 0; k < results[i].values.size(); ++k) {
-        worst = std::max(worst, std::abs(results[i].values[k] - static_cast<double>(tensor.samples[k])));
+      const std::vector<float> values(results[i].values.begin(), results[i].values.end());
+      if (values.size() < tensor.count()) {  // fewer rows
+        ASSERT_TRUE(tensor.is_whole());
+        tensor.shape[0] = rows;
+        tensor.samples.resize(tensor.count());
       }
-      EXPECT_LE(worst / tensor.max_abs, 1e-4) << tensor.name;
+      EXPECT_LE(seeded::worst_error(tensor, values), 1e-4) << tensor.name;
+      ++compared;
     }
   }
+  EXPECT_EQ(compared, reference_.tensors.size());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, InterpretedNetworks, testing::Values("silero_v6", "magika"),
+INSTANTIATE_TEST_SUITE_P(All, InterpretedNetworks,
+                         testing::Values("silero_v6", "magika", "light_shufflenet", "light_squeezenet"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
