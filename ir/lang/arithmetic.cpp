@@ -82,6 +82,10 @@ bool fits(const Val& v, DType dtype) {
   return v.i <= high && v.i >= (is_signed(dtype) ? -high - 1 : 0);
 }
 
+bool is_zero(const Val& v) {
+  return (v.is_int() && v.i == 0) || (v.kind == Val::Kind::Float && v.f == 0 && !std::signbit(v.f));
+}
+
 int64_t floor_div(int64_t a, int64_t b) {
   if (b == 0) return 0;
   if (b == -1) return static_cast<int64_t>(-static_cast<uint64_t>(a));
@@ -327,6 +331,14 @@ Val Elaborator::static_arithmetic(BinaryOp op, const Val& a, const Val& b, const
   return int_val(r);
 }
 
+bool Elaborator::is_sum(const Val& v, DType dtype) const {
+  if (!v.is_scalar() || v.dtype != dtype || v.e.op() != Op::Read) return false;
+  const Record& record = records_[static_cast<size_t>(v.e.slot()) / 2];
+  if (record.pending < 0) return false;
+  const Pending& pending = pendings_[static_cast<size_t>(record.pending)];
+  return pending.op == ReduceOp::Sum && !pending.mean;
+}
+
 Val Elaborator::arithmetic(BinaryOp op, const Val& a, const Val& b, const Ctx& ctx, const Ex& e) {
   const Span span = e.op_span;
   for (const Val* v : {&a, &b})
@@ -370,6 +382,11 @@ Val Elaborator::arithmetic(BinaryOp op, const Val& a, const Val& b, const Ctx& c
     FRIT_CHECK(exact_ != nullptr, "an exact division outside a position");
     exact_->emplace_back(x, y.int_value());
     return scalar_val(binary(Op::FloorDiv, x, y), dtype);
+  }
+  // A float sum is never -0.0, so that adding nothing (an operand that is absent) changes nothing.
+  if (op == BinaryOp::Add && is_float(dtype)) {
+    if (is_sum(a, dtype) && is_zero(b)) return a;
+    if (is_sum(b, dtype) && is_zero(a)) return b;
   }
   if (op == BinaryOp::FloorDiv && y.is_constant(1)) return scalar_val(x, dtype, std::move(shape));
   return scalar_val(binary(op_of(op), x, y), dtype, std::move(shape));

@@ -90,7 +90,12 @@ class Builder {
     if (record.pending >= 0) {
       const Pending& pending = owner_.pendings_[static_cast<size_t>(record.pending)];
       FRIT_CHECK(pending.built, "a reduction is read before it is built");
-      return frit::read(x.dtype(), slot({pending.node.node, record.result}), x.positions());
+      std::vector<Expr> positions;
+      for (const int var : pending.stored) {
+        const auto at = std::find(pending.outer.begin(), pending.outer.end(), var);
+        positions.push_back(x.positions()[static_cast<size_t>(at - pending.outer.begin())]);
+      }
+      return frit::read(x.dtype(), slot({pending.node.node, record.result}), positions);
     }
     const bool test = x.slot() % 2 == 1;
     // Where the record stands in a masked range it is valid only inside it.
@@ -180,7 +185,8 @@ class Builder {
   std::vector<Value> inputs_;
 };
 
-void Elaborator::build_pending(Pending& pending, const std::vector<int>& order, const std::string& label) {
+void Elaborator::build_pending(Pending& pending, const std::string& label) {
+  const std::vector<int>& order = pending.stored;
   std::vector<int> axes = order;
   axes.insert(axes.end(), pending.inner.begin(), pending.inner.end());
   Builder builder(*this, axes);
@@ -257,56 +263,75 @@ void Elaborator::build_pending(Pending& pending, const std::vector<int>& order, 
   pending.built = true;
 }
 
-TensorPtr Elaborator::build_target(const Target& target, const std::vector<LeftAxis>& axes, const Val& value,
+bool Elaborator::storage_order(std::vector<LeftAxis>& axes, Span span, std::vector<int>* order) {
+  bool split = false;
+  for (LeftAxis& axis : axes) {
+    // An axis of no factors, `(k..)` over an empty pack, has extent 1.
+    if (axis.vars.empty()) {
+      axis.vars.push_back(add_var("one", span, 1, false));
+      active_.clear();
+    }
+    const auto large = [&](int var) { return vars_[static_cast<size_t>(var)].extent != 1; };
+    split |= std::count_if(axis.vars.begin(), axis.vars.end(), large) > 1;
+  }
+  for (int real = 0; real < static_cast<int>(axes.size()); ++real) {
+    for (const LeftAxis& axis : axes) {
+      if (axis.real != real) continue;
+      if (split) {
+        order->insert(order->end(), axis.vars.begin(), axis.vars.end());
+        continue;
+      }
+      int chosen = axis.vars[0];
+      for (const int var : axis.vars)
+        if (vars_[static_cast<size_t>(var)].extent != 1) chosen = var;
+      order->push_back(chosen);
+    }
+  }
+  return split;
+}
+
+// The tensor that a formula only repeats, element for element; pads of nothing and the like are no copies.
+std::optional<Value> Elaborator::alias_of(const std::vector<LeftAxis>& axes, const std::vector<int>& order,
+                                          const Expr& built, const std::vector<Value>& inputs, const Tensor& tensor) {
+  const Expr& read = built.op() == Op::Cast ? built.arg(0) : built;
+  if (read.op() != Op::Read || read.is_guarded() || read.positions().size() != axes.size()) return std::nullopt;
+  const Value source = inputs[static_cast<size_t>(read.slot())];
+  const TensorType& type = graph_.type(source);
+  if (type.dtype != built.dtype() || type.shape != make_shape(tensor.shape)) return std::nullopt;
+  for (const LeftAxis& axis : axes) {
+    Expr flat = index_constant(0);
+    for (const int var : axis.vars) {
+      const auto at = std::find(order.begin(), order.end(), var);
+      const Expr position = at == order.end() ? index_constant(0) : index(static_cast<int>(at - order.begin()));
+      flat = flat * index_constant(vars_[static_cast<size_t>(var)].extent) + position;
+    }
+    if (!(read.positions()[static_cast<size_t>(axis.real)] == flat)) return std::nullopt;
+  }
+  return source;
+}
+
+TensorPtr Elaborator::build_target(const Target& target, std::vector<LeftAxis> axes, const Val& value,
                                    const std::string& label) {
   auto tensor = std::make_shared<Tensor>();
   tensor->name = target.name;
   tensor->nominal = value.dtype;
   tensor->shape.resize(axes.size());
-  bool split = false;
+  std::vector<int> order;
+  const bool split = storage_order(axes, target.span, &order);
   for (const LeftAxis& axis : axes) {
     Tensor::Axis written{{}, axis.real};
-    int large = 0;
-    for (const int var : axis.vars) {
-      written.factors.push_back(vars_[static_cast<size_t>(var)].extent);
-      large += written.factors.back() != 1;
-    }
-    split |= large > 1;
+    for (const int var : axis.vars) written.factors.push_back(vars_[static_cast<size_t>(var)].extent);
     const int64_t extent = written.extent();
     if (extent < 0) fail(target.span, "this tensor is too large");
     tensor->shape[static_cast<size_t>(axis.real)] = extent;
     tensor->axes.push_back(std::move(written));
   }
-  // Free axes in the order of storage: all factors where the tensor is stored by factors, else one for each axis.
-  std::vector<int> order;
-  for (int real = 0; real < static_cast<int>(axes.size()); ++real) {
-    for (const LeftAxis& axis : axes) {
-      if (axis.real != real) continue;
-      if (split) {
-        order.insert(order.end(), axis.vars.begin(), axis.vars.end());
-        continue;
-      }
-      int chosen = axis.vars.empty() ? -1 : axis.vars[0];
-      for (const int var : axis.vars)
-        if (vars_[static_cast<size_t>(var)].extent != 1) chosen = var;
-      order.push_back(chosen);
-    }
-  }
-  // An axis of no factors, `(k..)` over an empty pack, has extent 1.
-  for (int& var : order) {
-    if (var >= 0) continue;
-    var = add_var("one", target.span, 1, false);
-    active_.clear();
-  }
   Value node;
   const Expr& e = value.e;
   const Record* record = e.op() == Op::Read ? &records_[static_cast<size_t>(e.slot()) / 2] : nullptr;
   Pending* pending = record && record->pending >= 0 ? &pendings_[static_cast<size_t>(record->pending)] : nullptr;
-  if (pending && !pending->built) {
-    build_pending(*pending, order, label);
-    pending->outer = order;
-  }
-  if (pending && pending->outer == order) {
+  if (pending && !pending->built && pending->stored == order) build_pending(*pending, label);
+  if (pending && pending->stored == order) {
     node = {pending->node.node, record->result};
   } else {
     Builder builder(*this, order);
@@ -316,6 +341,11 @@ TensorPtr Elaborator::build_target(const Target& target, const std::vector<LeftA
     std::vector<int> shape;
     for (int i = 0; i < compute.free; ++i) shape.push_back(i);
     compute.results.push_back({builder.result(e, value.dtype), shape});
+    if (const auto alias = alias_of(axes, order, compute.results[0].value, builder.inputs(), *tensor)) {
+      tensor->has_value = true;
+      tensor->value = *alias;
+      return tensor;
+    }
     node = graph_.add_compute(std::move(compute), builder.inputs(), label);
   }
   tensor->has_split = split;

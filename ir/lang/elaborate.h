@@ -110,6 +110,7 @@ struct Pending {
   ReduceOp op = ReduceOp::None;
   bool mean = false;
   std::vector<int> outer, inner;
+  std::vector<int> stored;              // the outer indices in the order of storage, without those that are always 0
   Expr body, payload;                   // built-in reducers
   std::vector<Expr> init, step, merge;  // fold
   std::vector<DType> nominal;
@@ -213,6 +214,7 @@ class Elaborator {
   Val arithmetic(BinaryOp op, const Val& a, const Val& b, const Ctx& ctx, const Ex& e);
   Val compare(BinaryOp op, const Val& a, const Val& b, const Ex& e);
   Val logical(BinaryOp op, const Val& a, const Val& b, const Ex& e);
+  bool is_sum(const Val& v, DType dtype) const;
   Val static_arithmetic(BinaryOp op, const Val& a, const Val& b, const Ex& e);
   Val combine(Op op, const Val& a, const Val& b, const Ctx& ctx, const Ex& e);  // min, max, pow, tdiv ..
   Val select_value(const Val& c, const Val& a, const Val& b, const Ex& e);
@@ -266,9 +268,13 @@ class Elaborator {
   void report_range(const Record& record, const Record::Part& part, Interval range);
   std::string names_in(const Record& record, const Record::Part& part);
   void report_unbound(const Ex& item, const Stmt& stmt);
-  void build_pending(Pending& pending, const std::vector<int>& order, const std::string& label);
-  TensorPtr build_target(const Target& target, const std::vector<LeftAxis>& axes, const Val& value,
-                         const std::string& label);
+  void build_pending(Pending& pending, const std::string& label);
+  /// Free axes in the order of storage: all factors where the tensor is stored by factors (gives true), else one for
+  /// each axis.
+  bool storage_order(std::vector<LeftAxis>& axes, Span span, std::vector<int>* order);
+  std::optional<Value> alias_of(const std::vector<LeftAxis>& axes, const std::vector<int>& order, const Expr& built,
+                                const std::vector<Value>& inputs, const Tensor& tensor);
+  TensorPtr build_target(const Target& target, std::vector<LeftAxis> axes, const Val& value, const std::string& label);
   TensorPtr materialise(const Val& value, const std::string& name);
   TensorPtr tensor_of(Val& value, const std::string& name);
   Value merged(Tensor& tensor);

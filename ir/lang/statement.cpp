@@ -60,28 +60,32 @@ void Elaborator::indexed_let(const Stmt& stmt) {
   prove(first_record);
   throw_findings();
 
-  // A result that is nothing but a reduction over its own indices is built in one piece, in the order of the result.
-  std::vector<TensorPtr> tensors;
+  // Indices of tuples that are always 0 are no axes of reductions either. A result that is nothing but a reduction over
+  // its own indices is built in one piece, in the order of the result.
   std::vector<int> order;
-  for (int real = 0; real < static_cast<int>(axes.size()); ++real)
-    for (const LeftAxis& axis : axes)
-      if (axis.real == real) order.insert(order.end(), axis.vars.begin(), axis.vars.end());
+  std::vector<LeftAxis> left = axes;
+  storage_order(left, target.span, &order);
+  std::set<int> dropped;
+  for (const LeftAxis& axis : axes)
+    for (const int var : axis.vars)
+      if (std::find(order.begin(), order.end(), var) == order.end()) dropped.insert(var);
+  for (size_t p = first_pending; p < pendings_.size(); ++p)
+    for (const int var : pendings_[p].outer)
+      if (!dropped.contains(var)) pendings_[p].stored.push_back(var);
   std::set<size_t> direct;
   for (size_t i = 0; i < stmt.targets.size(); ++i) {
     const Expr& e = values[i].e;
     if (e.op() != Op::Read) continue;
     const Record& record = records_[static_cast<size_t>(e.slot()) / 2];
     if (record.pending < 0 || static_cast<size_t>(record.pending) < first_pending) continue;
-    const std::vector<int>& outer = pendings_[static_cast<size_t>(record.pending)].outer;
-    const auto needed = [&](int var) {
-      return vars_[static_cast<size_t>(var)].extent == 1 || std::find(outer.begin(), outer.end(), var) != outer.end();
-    };
-    if (std::all_of(order.begin(), order.end(), needed)) direct.insert(static_cast<size_t>(record.pending));
+    Pending& pending = pendings_[static_cast<size_t>(record.pending)];
+    if (!std::is_permutation(order.begin(), order.end(), pending.stored.begin(), pending.stored.end())) continue;
+    pending.stored = order;
+    direct.insert(static_cast<size_t>(record.pending));
   }
   for (size_t p = first_pending; p < pendings_.size(); ++p) {
     if (direct.contains(p)) continue;
-    build_pending(pendings_[p], pendings_[p].outer,
-                  fmt::format("{}.{}", label_of(target.name), pendings_[p].site->text));
+    build_pending(pendings_[p], fmt::format("{}.{}", label_of(target.name), pendings_[p].site->text));
   }
   for (size_t i = 0; i < stmt.targets.size(); ++i)
     define(stmt.targets[i].name, stmt.targets[i].name_span,
