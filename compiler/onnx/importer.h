@@ -63,6 +63,8 @@ class NodeImport {
   /// The numbers of an operand; UnsupportedError where they depend on data.
   Dims numbers(size_t i) const;
   int64_t number(size_t i) const;
+  /// The same for floats, which must be a small constant.
+  std::vector<double> reals(size_t i) const;
 
   // Attributes.
   bool has_attribute(std::string_view name) const { return node_.find(name) != nullptr; }
@@ -119,6 +121,7 @@ class Importer {
   void import_nodes(const GraphDef& graph, Scope& scope, const std::vector<std::string>& wanted);
   void add_initializers(const GraphDef& graph, Scope& scope);
   Value value_of(Slot& slot, const std::string& name);
+  size_t unsupported_count() const { return unsupported_.size(); }
   /// Counts memory for constants that a few bytes of the file ask for; InputError above kMaxMadeBytes.
   void allow_bytes(uint64_t bytes);
   void define(Scope& scope, const NodeDef& node, size_t output, std::shared_ptr<Slot> slot);

@@ -41,6 +41,17 @@ int64_t NodeImport::number(size_t i) const {
   return list[0];
 }
 
+std::vector<double> NodeImport::reals(size_t i) const {
+  const Node& node = importer_.graph().node(value(i));
+  const auto* constant = std::get_if<Constant>(&node.payload);
+  if (!constant || constant->array.size_bytes() > kSmallConstantBytes) {
+    unsupported(fmt::format("operand {} ({}) must be a small constant", i, quote_name(node_.inputs[i])));
+  }
+  std::vector<double> result;
+  for (int64_t k = 0; k < constant->array.size(); ++k) result.push_back(constant->array.float_at(k));
+  return result;
+}
+
 int64_t NodeImport::integer(std::string_view name, int64_t otherwise) const {
   const AttributeDef* a = node_.find(name);
   if (a && a->kind != AttributeDef::kInt) wrong(fmt::format("attribute {} is no integer", name), {});

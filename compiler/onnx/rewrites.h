@@ -27,6 +27,13 @@ void rewrite_dropout(NodeImport& n);
 void rewrite_cast(NodeImport& n);
 void rewrite_if(NodeImport& n);
 
+// rewrites_resize.cpp
+void rewrite_resize(NodeImport& n);
+void rewrite_upsample(NodeImport& n);
+
+// rewrites_loop.cpp
+void rewrite_loop(NodeImport& n);
+
 // rewrites_lstm.cpp
 void rewrite_lstm(NodeImport& n);
 

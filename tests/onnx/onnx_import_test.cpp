@@ -118,6 +118,35 @@ TEST(OnnxImport, B181_BranchesSeeOuterValues) {
   EXPECT_NE(import_error(m).find("condition depends on data"), std::string::npos);
 }
 
+ModelText counting_loop(const TensorText& trips) {  // b = 1; for each trip: b = b + 2, out gets b
+  GraphText body;
+  body.inputs = {{"i", {}, 7}, {"go", {}, 9}, {"b", {1}, 1}};
+  body.initializers = {floats("two", {1}, {2})};
+  body.nodes = {{"Identity", {"go"}, {"go_on"}, {}, "", ""},
+                {"Add", {"b", "two"}, {"b_out"}, {}, "", ""},
+                {"Identity", {"b_out"}, {"each"}, {}, "", ""}};
+  body.outputs = {"go_on", "b_out", "each"};
+  ModelText m;
+  m.graph.inputs = {{"b", {1}, 1}};
+  m.graph.initializers = {trips, bools("yes", {}, {1})};
+  m.graph.nodes = {{"Loop", {"n", "yes", "b"}, {"last", "all"}, {attr_graph("body", body.bytes())}, "loop_1", ""},
+                   {"Identity", {"b"}, {"still"}, {}, "", ""}};
+  m.graph.outputs = {"last", "all", "still"};
+  return m;
+}
+
+TEST(OnnxImport, B181_LoopsAreUnrolled) {
+  const Imported i = import_text(counting_loop(int64s("n", {}, {3})));
+  const auto results = interpret(i.graph, {{"b", row({1})}});
+  expect_near(results[0], {1}, {7}, "last");
+  expect_near(results[1], {3, 1}, {3, 5, 7}, "all");
+  expect_near(results[2], {1}, {1}, "outer b");
+  EXPECT_NE(import_error(counting_loop(int64s("n", {}, {1000}))).find("1000 trips"), std::string::npos);
+  ModelText open = counting_loop(int64s("unused", {}, {3}));
+  open.graph.inputs.push_back({"n", {}, 7});
+  EXPECT_NE(import_error(open).find("depends on data"), std::string::npos);
+}
+
 TEST(OnnxImport, ShapeArithmeticVanishes) {
   // y = x expanded to [size of x, 2]: Shape, Slice, Concat and Expand over a batch
   ModelText m;

@@ -377,6 +377,62 @@ TEST(OnnxOperators, ConvolutionsAndWindows) {
   });
 }
 
+TEST(OnnxOperators, Resize) {
+  const auto sizes = [](int64_t from, int64_t to, std::string kind, std::string nearest, std::vector<double> want,
+                        std::vector<int64_t> shape) {
+    return Row{"resize",
+               "Resize",
+               13,
+               {fed({from}, iota(static_cast<int>(from), 0)), absent(), absent(), stored_int({to})},
+               {attr("coordinate_transformation_mode", kind.c_str()), attr("nearest_mode", nearest.c_str())},
+               std::move(shape),
+               std::move(want)};
+  };
+  const auto linear = [](const F& x, int64_t to, const char* kind, std::vector<double> want) {
+    const auto n = static_cast<int64_t>(x.size());
+    return Row{"B168",
+               "Resize",
+               11,
+               {fed({n}, x), absent(), absent(), stored_int({to})},
+               {attr("coordinate_transformation_mode", kind), attr("mode", "linear")},
+               {to},
+               std::move(want)};
+  };
+  run({
+      sizes(20, 6, "half_pixel", "round_prefer_ceil", {1, 5, 8, 11, 15, 18}, {6}),   // B166
+      sizes(20, 6, "half_pixel", "round_prefer_floor", {1, 4, 8, 11, 14, 18}, {6}),  // B166
+      linear({1, 2}, 4, "half_pixel", {1, 1.25, 1.75, 2}),
+      linear({1, 2}, 4, "asymmetric", {1, 1.5, 2, 2}),
+      linear({1, 2}, 4, "align_corners", {1, 4.0 / 3, 5.0 / 3, 2}),
+      linear({1, 2, 3, 4}, 3, "half_pixel", {7.0 / 6, 2.5, 23.0 / 6}),
+      {"upsample", "Resize", 10, {fed({1, 1, 2}, {1, 2}), stored({3}, {1, 1, 2})}, {}, {1, 1, 4}, {1, 1, 2, 2}},
+      {"scale",
+       "Resize",
+       11,
+       {fed({1, 2, 1}, {1, 2}), absent(), stored({3}, {1, 1.5f, 2})},
+       {attr("coordinate_transformation_mode", "asymmetric"), attr("nearest_mode", "floor")},
+       {1, 3, 2},
+       {1, 1, 1, 1, 2, 2}},
+      {"axes",
+       "Resize",
+       18,
+       {fed({2, 1}, {1, 2}), absent(), absent(), stored_int({4})},
+       {attr("axes", std::vector<int64_t>{0})},
+       {4, 1},
+       {1, 1, 2, 2}},
+      {"same", "Resize", 13, {fed({2}, {1, 2}), absent(), stored({1}, {1})}, {}, {2}, {1, 2}},
+  });
+  // B169: outputs 30 to 34 of 26 to 64.
+  for (const auto& [kind, nearest, want] :
+       {std::tuple{"half_pixel", "round_prefer_ceil", std::vector<double>{12, 12, 13, 13, 14}},
+        {"asymmetric", "floor", {12, 12, 13, 13, 13}}}) {
+    const Row row = sizes(26, 64, kind, nearest, {}, {64});
+    OneNode m = one_node(row.op, row.opset, row.operands, row.attributes);
+    const std::vector<double> y = interpret(import_text(m.model).graph, m.feeds).front().values;
+    EXPECT_EQ(std::vector<double>(y.begin() + 30, y.begin() + 35), want) << kind;
+  }
+}
+
 TEST(OnnxOperators, MovingData) {
   const auto list = [](std::vector<int64_t> v) { return v; };
   run({
