@@ -221,9 +221,13 @@ void Elaborator::build_pending(Pending& pending, const std::string& label) {
                      index(static_cast<int>(order.size() + k));
       }
     }
-    reduction = make_reduction(pending.op, builder.build(pending.body, masked), position);
+    // A masked element is the identity, so that the reducer keeps its form. An arg reduction has no such element.
+    Expr body = builder.build(pending.body, masked);
+    if (inner_masked && !position) body = select(mask, body, make_reduction(pending.op, body).init[0]);
+    reduction = make_reduction(pending.op, body, position);
+    if (inner_masked && position) reduction.op = ReduceOp::Fold;
   }
-  if (inner_masked)
+  if (inner_masked && reduction.op == ReduceOp::Fold)
     for (size_t k = 0; k < reduction.step.size(); ++k)
       reduction.step[k] = select(mask, reduction.step[k], accumulator(reduction.init[k].dtype(), static_cast<int>(k)));
   std::vector<int> shape;

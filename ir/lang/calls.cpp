@@ -6,6 +6,7 @@
 
 #include "ir/lang/elaborate.h"
 #include "ir/lang/lexer.h"
+#include "ir/lang/random.h"
 
 namespace frit::lang {
 namespace {
@@ -446,7 +447,15 @@ std::optional<Val> Elaborator::call_scalar(const Ex& e, const Ctx& ctx) {
     const Val v = scalars(1, 1)[0];
     return v.is_scalar() ? scalar_val(unary(Op::StopGradient, v.e), v.dtype, v.shape) : v;
   }
-  if (f == "uniform" || f == "normal") unsupported(e.span, fmt::format("{}, random numbers,", f));
+  if (f == "uniform" || f == "normal") {
+    const std::vector<Val> args = scalars(2, 2);
+    const DType seed = own_dtype(args[0], e.span);
+    if (seed != DType::U64 && !args[0].is_int())
+      fail(e.span, fmt::format("the seed of {} is a u64", f), describe(args[0], *e.call_args[0].value));
+    const Expr key = convert(args[0], DType::U64, e.span), counter = to_index(args[1], e.call_args[1].value->span);
+    return scalar_val(f == "uniform" ? uniform(key, counter) : normal(key, counter), DType::F32,
+                      broadcast(args[0].shape, args[1].shape, e.span));
+  }
   return std::nullopt;
 }
 

@@ -21,7 +21,9 @@ struct Row {
 void check(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     try {
-      EXPECT_EQ(types_of(build(layers(), row.name, row.operands, row.attributes)), row.want) << row.name;
+      const Built built = build(layers(), row.name, row.operands, row.attributes);
+      EXPECT_EQ(types_of(built), row.want) << row.name;
+      for (const std::string& finding : verify(built.graph)) ADD_FAILURE() << row.name << ": " << finding;
     } catch (const Error& error) {
       ADD_FAILURE() << row.name << "\n" << error.what();
     }

@@ -40,6 +40,7 @@ inline void check_row(const SnippetRow& row) {
       arrays["x" + std::to_string(i)] = array_of(row.inputs[i]);
     }
     const Built built = build(library, row.name, operands, row.attributes);
+    for (const std::string& finding : verify(built.graph)) ADD_FAILURE() << finding;
     const auto results = interpret(built.graph, arrays);
     ASSERT_GE(results.size(), row.want.size());
     for (size_t r = 0; r < row.want.size(); ++r) {

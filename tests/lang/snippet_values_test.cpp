@@ -302,6 +302,23 @@ TEST(SnippetValues, Library) {
        {vec({1})},
        {{"mode", "b"}},
        {vec({3})}},
+      // The published words of Philox4x32-10 for key and counter 0: 6627e8d5 e169c58d bc57ac4c 9b00dbd8.
+      {"uniform",
+       "def f(seed[]: u64; n) y[i < n] = uniform(seed, i)",
+       "f",
+       {number(0, U64)},
+       {{"n", 4}},
+       {vec({0x6627e8 * 0x1p-24, 0xe169c5 * 0x1p-24, 0xbc57ac * 0x1p-24, 0x9b00db * 0x1p-24})}},
+      {"normal",
+       "def f(seed[]: u64; n) y[i < n] = normal(seed, i)",
+       "f",
+       {number(0, U64)},
+       {{"n", 2}},
+       {vec({std::sqrt(-2 * std::log(1 - 0x6627e8 * 0x1p-24)) * std::cos(2 * 3.141592653589793 * 0xe169c5 * 0x1p-24),
+             std::sqrt(-2 * std::log(1 - 0xbc57ac * 0x1p-24)) * std::cos(2 * 3.141592653589793 * 0x9b00db * 0x1p-24)})},
+       1e-5},
+      {"dropout", "", "dropout", {filled({4}, 1), number(0, U64)}, {{"p", 0.5}}, {vec({0, 2, 2, 2})}},
+      {"dropout none", "", "dropout", {filled({4}, 3), number(7, U64)}, {{"p", 0.0}}, {filled({4}, 3)}},
       {"bitcast", "def f(x) = bitcast(x, i32)", "f", {vec({1})}, {}, {vec({1065353216}, I32)}},
   };
   for (const SnippetRow& row : rows) check_row(row);
