@@ -43,7 +43,7 @@ class OpenClRunner final : public KernelRunner {
                                       bytes ? const_cast<void*>(data) : nullptr, &error));
       expect(error, "clCreateBuffer", text);
     };
-    for (const Bytes b : buffers) make(b.data(), b.size());
+    for (const Bytes& b : buffers) make(b.data(), b.size());
     make(dims.data(), dims.size() * 8);
     const cl_long stride = static_cast<cl_long>((scratch_bytes + 63) / 64 * 64);
     make(nullptr, static_cast<size_t>(stride) * static_cast<size_t>(shares));

@@ -9,12 +9,12 @@
 
 namespace frit::kernel {
 
-CheckedMemory::CheckedMemory(const Kernel& kernel, std::span<const std::span<std::byte>> buffers, size_t scratch_bytes)
+CheckedMemory::CheckedMemory(const Kernel& kernel, std::span<const BufferBytes> buffers, size_t scratch_bytes)
     : kernel_(kernel), buffers_(buffers.begin(), buffers.end()), scratch_(scratch_bytes) {
   FRIT_CHECK(buffers.size() == kernel.buffers.size(),
              fmt::format("kernel {} takes {} buffers, not {}", kernel.name, kernel.buffers.size(), buffers.size()));
   for (size_t k = 0; k < buffers.size(); ++k)
-    writers_.emplace_back(kernel.buffers[k].written ? buffers[k].size() : 0, kNobody);
+    writers_.emplace_back(kernel.buffers[k].written ? buffers[k].bytes.size() : 0, kNobody);
 }
 
 void CheckedMemory::start_tile(int64_t tile) {
@@ -28,11 +28,17 @@ std::string CheckedMemory::describe(Place place) const {
                      kernel_.buffers[static_cast<size_t>(place.space)].name);
 }
 
+size_t CheckedMemory::index(Place place) const {
+  const size_t start = place.space == kScratchSpace ? 0 : buffers_[static_cast<size_t>(place.space)].start;
+  return start +
+         static_cast<size_t>(place.offset);  // wraps to what no extent reaches where it is before the first byte
+}
+
 std::string CheckedMemory::check_bounds(Place place, size_t size, uint64_t alignment) const {
   const bool is_scratch = place.space == kScratchSpace;
-  const size_t extent = is_scratch ? scratch_.size() : buffers_[static_cast<size_t>(place.space)].size();
-  if (place.offset < 0 || static_cast<uint64_t>(place.offset) > extent ||
-      extent - static_cast<size_t>(place.offset) < size)
+  const size_t extent = is_scratch ? scratch_.size() : buffers_[static_cast<size_t>(place.space)].bytes.size();
+  const size_t at = index(place);
+  if (at > extent || extent - at < size)
     return fmt::format("{} bytes at {} leave its {} bytes", size, describe(place), extent);
   const int base = is_scratch ? 64 : kernel_.buffers[static_cast<size_t>(place.space)].alignment;
   if (alignment > static_cast<uint64_t>(base) || place.offset % static_cast<int64_t>(alignment) != 0)
@@ -42,7 +48,7 @@ std::string CheckedMemory::check_bounds(Place place, size_t size, uint64_t align
 
 std::string CheckedMemory::read(Place place, std::span<std::byte> to, uint64_t alignment) {
   if (std::string fault = check_bounds(place, to.size(), alignment); !fault.empty()) return fault;
-  const auto at = static_cast<size_t>(place.offset);
+  const size_t at = index(place);
   if (place.space == kScratchSpace) {
     for (size_t n = 0; n < to.size(); ++n)
       if (!scratch_written_[at + n]) return describe(place) + " is read before it is written";
@@ -53,13 +59,13 @@ std::string CheckedMemory::read(Place place, std::span<std::byte> to, uint64_t a
   for (size_t n = 0; n < to.size() && !writers.empty(); ++n)
     if (writers[at + n] != kNobody && writers[at + n] != tile_)
       return fmt::format("{} is written by tile {} and read by another", describe(place), writers[at + n]);
-  std::memcpy(to.data(), buffers_[static_cast<size_t>(place.space)].data() + at, to.size());
+  std::memcpy(to.data(), buffers_[static_cast<size_t>(place.space)].bytes.data() + at, to.size());
   return {};
 }
 
 std::string CheckedMemory::write(Place place, std::span<const std::byte> from, uint64_t alignment) {
   if (std::string fault = check_bounds(place, from.size(), alignment); !fault.empty()) return fault;
-  const auto at = static_cast<size_t>(place.offset);
+  const size_t at = index(place);
   if (place.space == kScratchSpace) {
     std::fill_n(scratch_written_.begin() + static_cast<std::ptrdiff_t>(at), from.size(), true);
     std::memcpy(scratch_.data() + at, from.data(), from.size());
@@ -73,7 +79,7 @@ std::string CheckedMemory::write(Place place, std::span<const std::byte> from, u
       return fmt::format("{} is written by tile {} as well", describe(place), writer);
     writer = tile_;
   }
-  std::memcpy(buffers_[buffer].data() + at, from.data(), from.size());
+  std::memcpy(buffers_[buffer].bytes.data() + at, from.data(), from.size());
   return {};
 }
 

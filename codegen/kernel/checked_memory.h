@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/kernel/checked_run.h"
 #include "codegen/kernel/kernel.h"
 
 namespace frit::kernel {
@@ -19,7 +20,7 @@ constexpr int kScratchSpace = -1;
 /// The memory of one checked run: buffers with the tile that wrote each byte, scratch with what was written at all.
 class CheckedMemory {
  public:
-  CheckedMemory(const Kernel& kernel, std::span<const std::span<std::byte>> buffers, size_t scratch_bytes);
+  CheckedMemory(const Kernel& kernel, std::span<const BufferBytes> buffers, size_t scratch_bytes);
 
   void start_tile(int64_t tile);
   /// The fault of an access, or empty; on success the bytes are moved.
@@ -30,9 +31,10 @@ class CheckedMemory {
   static constexpr int64_t kNobody = INT64_MIN;
   std::string check_bounds(Place place, size_t size, uint64_t alignment) const;
   std::string describe(Place place) const;
+  size_t index(Place place) const;  // into the bytes of its space
 
   const Kernel& kernel_;
-  std::vector<std::span<std::byte>> buffers_;
+  std::vector<BufferBytes> buffers_;
   std::vector<std::vector<int64_t>> writers_;  // of each byte of a written buffer
   std::vector<std::byte> scratch_;
   std::vector<bool> scratch_written_;

@@ -22,7 +22,7 @@ struct Cell {
 
 class Runner {
  public:
-  Runner(const Kernel& kernel, std::span<const std::span<std::byte>> buffers, std::span<const int64_t> dims,
+  Runner(const Kernel& kernel, std::span<const BufferBytes> buffers, std::span<const int64_t> dims,
          size_t scratch_bytes, int64_t step_limit)
       : k_(kernel), memory_(kernel, buffers, scratch_bytes), cells_(kernel.values.size()), steps_left_(step_limit) {
     FRIT_CHECK(dims.size() == kernel.dims.size(),
@@ -245,7 +245,7 @@ class Runner {
 
 }  // namespace
 
-void run_checked(const Kernel& kernel, std::span<const std::span<std::byte>> buffers, std::span<const int64_t> dims,
+void run_checked(const Kernel& kernel, std::span<const BufferBytes> buffers, std::span<const int64_t> dims,
                  int64_t begin, int64_t end, size_t scratch_bytes, int64_t step_limit) {
   Runner runner(kernel, buffers, dims, scratch_bytes, step_limit);
   for (int64_t t = begin; t < end; ++t) runner.tile(t);

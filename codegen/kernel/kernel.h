@@ -64,8 +64,9 @@ struct Value {
 //   yield                ends every region of a loop or an if
 #define FRIT_KERNEL_CODES(X)                                                                                        \
   X(Const, "const")                                                                                                 \
-  X(Buffer, "buffer") X(Dim, "dim") X(Begin, "begin") X(End, "end") X(Scratch, "scratch") X(Iota, "iota")           \
-      X(Arith, "arith") X(CastInRange, "cast_in_range") X(Splat, "splat") X(Extract, "extract") X(Insert, "insert") \
+  X(Buffer, "buffer")                                                                                               \
+  X(Dim, "dim") X(Begin, "begin") X(End, "end") X(Scratch, "scratch") X(Iota, "iota") X(Arith, "arith")             \
+      X(CastInRange, "cast_in_range") X(Splat, "splat") X(Extract, "extract") X(Insert, "insert")                   \
           X(Shuffle, "shuffle") X(PtrAdd, "ptr_add") X(Load, "load") X(Store, "store") X(MaskedLoad, "masked_load") \
               X(MaskedStore, "masked_store") X(Gather, "gather") X(Scatter, "scatter") X(Prefetch, "prefetch")      \
                   X(Barrier, "barrier") X(Loop, "loop") X(If, "if") X(Yield, "yield")

@@ -127,7 +127,7 @@ void NestEmitter::emit_part(Part part) {
   part_depth_ = b_.depth();
   known_.clear();
   streams_.clear();
-  if (nest_.reduced_count() == 0) {
+  if (nest_.reduction.op == ReduceOp::None) {
     results(part.rows, part.vectors);
   } else {
     start_states();

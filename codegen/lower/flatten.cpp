@@ -42,8 +42,8 @@ class Flattener {
     for (size_t slot = 0; slot < flat.inputs.size(); ++slot) inline_pointwise(flat, static_cast<int>(slot));
     inline_reduction(flat);
     for (size_t slot = 0; slot < flat.inputs.size(); ++slot) inline_pointwise(flat, static_cast<int>(slot));
-    drop_unused_inputs(flat.compute, flat.inputs);
     write_guards(flat);
+    drop_unused_inputs(flat.compute, flat.inputs);
     return flat;
   }
 
@@ -97,9 +97,10 @@ class Flattener {
     const Shape& shape = graph_.type(source).shape;
     rewrite_all(flat.compute, [&](const Expr& e) -> Expr {
       if (e.op() != Op::Read || e.slot() != slot) return {};
-      if (!e.is_guarded()) return body_at(producer, source.result, e.positions(), slots, true_value());
+      // A read of f16 or bf16 gives f32, the producer what would have been stored.
+      if (!e.is_guarded()) return cast(body_at(producer, source.result, e.positions(), slots, true_value()), e.dtype());
       const Expr guard = inside(e.positions(), shape, e.guard_condition());
-      return select(guard, body_at(producer, source.result, e.positions(), slots, guard), e.fill());
+      return select(guard, cast(body_at(producer, source.result, e.positions(), slots, guard), e.dtype()), e.fill());
     });
   }
 
@@ -145,7 +146,7 @@ class Flattener {
       result.value = rewrite(r.value, [&](const Expr& e) -> Expr {
         if (e.op() == Op::Index) return renamed[e.bits()];
         if (e.op() != Op::Read) return {};
-        return e.slot() == slot ? state : with_slot(e, slots[static_cast<size_t>(e.slot())]);
+        return e.slot() == slot ? cast(state, e.dtype()) : with_slot(e, slots[static_cast<size_t>(e.slot())]);
       });
       for (const int axis : r.axes) result.axes.push_back(axis_for(merged, anchor_axis, axis));
       merged.results.push_back(std::move(result));
@@ -169,15 +170,24 @@ class Flattener {
     return found = added;
   }
 
-  // Writes the bounds of guarded reads into their conditions, apart from those that the extents prove.
+  // Writes the bounds of guarded reads into their conditions, apart from those that the extents prove, and the
+  // conversion of what is stored in 16 bits into the reads.
   void write_guards(Flat& flat) {
     IndexAnalysis analysis(flat.compute.axes);
     rewrite_all(flat.compute, [&](const Expr& e) -> Expr {
-      if (e.op() != Op::Read || !e.is_guarded()) return {};
-      const Shape& shape = graph_.type(flat.inputs[static_cast<size_t>(e.slot())]).shape;
-      const Expr condition = analysis.simplify(inside(e.positions(), shape, e.guard_condition()));
-      if (condition.is_constant(1)) return read(e.dtype(), e.slot(), e.positions());
-      return guarded_read(e.dtype(), e.slot(), e.positions(), condition, e.fill());
+      if (e.op() != Op::Read) return {};
+      const TensorType& type = graph_.type(flat.inputs[static_cast<size_t>(e.slot())]);
+      const bool is_converted = e.dtype() != type.dtype;
+      if (!e.is_guarded()) return is_converted ? cast(read(type.dtype, e.slot(), e.positions()), e.dtype()) : Expr();
+      const bool is_empty =
+          std::any_of(type.shape.begin(), type.shape.end(), [](const Expr& n) { return n.is_constant(0); });
+      if (is_empty) return e.fill();
+      const Expr condition = analysis.simplify(inside(e.positions(), type.shape, e.guard_condition()));
+      if (condition.is_constant(0)) return e.fill();
+      if (condition.is_constant(1)) return cast(read(type.dtype, e.slot(), e.positions()), e.dtype());
+      const Expr fill = is_converted ? zero_of(type.dtype) : e.fill();
+      const Expr guarded = guarded_read(type.dtype, e.slot(), e.positions(), condition, fill);
+      return is_converted ? select(condition, cast(guarded, e.dtype()), e.fill()) : guarded;
     });
   }
 

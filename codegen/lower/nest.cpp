@@ -204,9 +204,9 @@ uint64_t Dependences::of(const Expr& e) {
       if (axis >= 0) bits |= uint64_t{1} << axis;
     }
     if (affine_read) bits |= of_access(nest_.reads.at(x.id()), nullptr);
+    // A state changes in every step of every reduced loop: nothing that reads it may leave one.
     if (x.op() == Op::Acc || x.op() == Op::AccRight)
-      for (size_t a = 0; a < nest_.axes.size(); ++a)
-        if (!nest_.axes[a].reduced) bits |= uint64_t{1} << a;
+      for (size_t a = 0; a < nest_.axes.size(); ++a) bits |= uint64_t{1} << a;
     known_.emplace(x.id(), bits);
   });
   return mask | known_.at(e.id());

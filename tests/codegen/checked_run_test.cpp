@@ -13,7 +13,7 @@ std::string fault_of(const std::string& body) {
   const Kernel k = kernel::parse_kernel(
       "kernel \"k\" {\n buffer \"x\" f32 align 16\n buffer \"y\" f32 written align 16\n" + body + "\n}");
   std::vector<float> x(8, 2.5f), y(8);
-  const std::span<std::byte> buffers[] = {std::as_writable_bytes(std::span(x)), std::as_writable_bytes(std::span(y))};
+  const kernel::BufferBytes buffers[] = {std::as_writable_bytes(std::span(x)), std::as_writable_bytes(std::span(y))};
   try {
     kernel::run_checked(k, buffers, {}, 0, 2, 64, 1000);
   } catch (const InternalError& error) {

@@ -14,7 +14,7 @@
 namespace frit::testing {
 
 /// Memory of one buffer of a launch, read and written in place.
-using Bytes = std::span<std::byte>;
+using Bytes = kernel::BufferBytes;
 template <class T>
 Bytes bytes_of(std::vector<T>& values) {
   return std::as_writable_bytes(std::span(values));
@@ -47,7 +47,7 @@ class CpuRunner final : public KernelRunner {
            int64_t begin, int64_t end, size_t scratch_bytes, int shares) override {
     const runtime::KernelRef compiled = compile(kernel);
     std::vector<void*> pointers;
-    for (const Bytes b : buffers) pointers.push_back(b.data());
+    for (const Bytes& b : buffers) pointers.push_back(b.data());
     struct alignas(64) Line {
       std::byte bytes[64];
     };
