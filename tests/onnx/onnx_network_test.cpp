@@ -2,45 +2,15 @@
 // stored numbers where it is fast enough (all twelve agree, but eight take a quarter of a minute to a minute).
 #include <gtest/gtest.h>
 
-#include <cstring>
-
-#include "compiler/onnx/import.h"
-#include "compiler/standard_library.h"
 #include "ir/interpreter.h"
-#include "seeded/references.h"
+#include "network_fixture.h"
 
 namespace frit::onnx {
 namespace {
 
-using seeded::Reference;
-
-Array array_of(const seeded::ReferenceInput& input, int64_t rows) {
-  std::vector<int64_t> shape = input.shape;
-  shape[0] = std::min(rows, shape[0]);
-  Array array(input.f32.empty() ? DType::I32 : DType::F32, shape);
-  const void* from = input.f32.empty() ? static_cast<const void*>(input.i32.data()) : input.f32.data();
-  std::memcpy(array.mutable_data(), from, array.size_bytes());
-  return array;
-}
-
-class Networks : public testing::TestWithParam<const char*> {
+class Networks : public NetworkTest {
  protected:
-  Networks() : reference_(seeded::load_reference(FRIT_TEST_DATA, GetParam())) {}
-
-  std::filesystem::path path() const { return seeded::models_dir() / reference_.model; }
-
-  Imported import(int64_t rows) const {
-    ImportOptions options;
-    for (const auto& input : reference_.inputs) {
-      options.shapes[input.name] = input.shape;
-      options.shapes[input.name][0] = std::min(rows, input.shape[0]);
-    }
-    for (const std::string& name : reference_.tensor_names()) options.more_outputs.push_back(name);
-    if (reference_.seeded) options.random_weights = 0;
-    return import_onnx(path(), standard_library(), options);
-  }
-
-  Reference reference_;
+  Imported import(int64_t rows) const { return NetworkTest::import(rows, reference_.tensor_names()); }
 };
 
 TEST_P(Networks, ImportWithTheStoredShapes) {
