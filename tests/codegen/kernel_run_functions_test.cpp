@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 #include <random>
-#include <unordered_map>
 
+#include "codegen/expr_kernel.h"
 #include "codegen/functions/functions.h"
 #include "codegen/kernel_runner.h"
 #include "codegen/sample_kernels.h"
@@ -14,42 +14,7 @@
 namespace frit::testing {
 namespace {
 
-constexpr int kLanes = 8, kTiles = 96;
-
-DType stored(DType d) { return d == DType::Bool ? DType::U8 : d; }
-
-// y = e(x0, x1), kLanes at a time; reads of slots 0 and 1 are the operands.
-Kernel kernel_of(const Expr& e, DType operand) {
-  Builder b("function", to_string(e).substr(0, 80));
-  for (const char* name : {"x0", "x1"}) b.add_buffer({name, stored(operand), false, 8});
-  const int y = b.add_buffer({"y", stored(e.dtype()), true, 8});
-  const auto loop = b.begin_loop(b.begin(), b.end(), b.i64(1));
-  const auto address = [&](int buffer, DType d) {
-    return b.ptr_add(b.buffer(buffer), b.mul(loop.i, b.i64(kLanes * size_bytes(stored(d)))));
-  };
-  std::unordered_map<const void*, Value> values;
-  for_each_node(e, [&](const Expr& n) {
-    Value v;
-    const Type t = vector_of(n.dtype(), kLanes);
-    if (n.op() == Op::Read) {
-      v = b.cast(b.load(vector_of(stored(operand), kLanes), address(n.slot(), operand)), n.dtype());
-    } else if (n.op() == Op::Const) {
-      v = is_float(n.dtype()) ? b.constant(t, n.float_value()) : b.integer(t, n.int_value());
-    } else {
-      std::vector<Value> args;
-      for (const Expr& arg : n.args()) args.push_back(values.at(arg.id()));
-      v = n.op() == Op::Cast      ? b.cast(args[0], n.dtype())
-          : n.op() == Op::BitCast ? b.bitcast(args[0], n.dtype())
-          : args.size() == 1      ? b.arith(n.op(), {args[0]})
-          : args.size() == 2      ? b.arith(n.op(), {args[0], args[1]})
-                                  : b.arith(n.op(), {args[0], args[1], args[2]});
-    }
-    values[n.id()] = v;
-  });
-  b.store(address(y, e.dtype()), b.cast(values.at(e.id()), stored(e.dtype())));
-  b.end_loop();
-  return b.finish();
-}
+constexpr int kTiles = 96;
 
 // Bits of operands: special values first, then values near one, then any bits.
 std::vector<uint64_t> samples(DType d, uint32_t seed) {
@@ -143,8 +108,6 @@ class FunctionRun : public ::testing::TestWithParam<const char*> {
 };
 INSTANTIATE_TEST_SUITE_P(Targets, FunctionRun, ::testing::Values("sse2", "avx2", "avx512", "opencl"),
                          [](const auto& info) { return std::string(info.param); });
-
-Expr operand(DType d, int slot) { return read(d, slot, {}); }
 
 TEST_P(FunctionRun, FloatFunctions) {
   constexpr Op kUnary[] = {Op::Exp,     Op::Exp2,     Op::Expm1,      Op::Log,   Op::Log2,  Op::Log1p, Op::Erf,
