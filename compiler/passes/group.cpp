@@ -130,41 +130,48 @@ class Inliner {
     const size_t n = facts.graph.nodes().size();
     inlined_.assign(n, false);
     anchored_.assign(n, false);
-    total_size_ = facts.size;
+    parts_.resize(n);
     inputs_.resize(n);
-    for (size_t i = 0; i < n; ++i)
+    repeated_.assign(n, 0);
+    for (size_t i = 0; i < n; ++i) {
+      parts_[i].insert(static_cast<int>(i));
       inputs_[i].insert(facts.graph.nodes()[i].inputs.begin(), facts.graph.nodes()[i].inputs.end());
+    }
   }
 
   std::vector<bool> run() {
     for (int node = 0; node < static_cast<int>(facts_.graph.nodes().size()); ++node) {
-      if (!facts_.compute(node) || facts_.is_output[static_cast<size_t>(node)] ||
-          as_margins_[static_cast<size_t>(node)])
-        continue;
-      if (facts_.consumers[static_cast<size_t>(node)].empty()) continue;
-      if (facts_.is_reduction(node)) anchored_[static_cast<size_t>(node)] = true;
-      if (anchored_[static_cast<size_t>(node)] ? into_epilogue(node) : into_readers(node)) accept(node);
+      if (!is_candidate(node) || inlined_[at(node)]) continue;
+      if (facts_.is_reduction(node)) anchored_[at(node)] = true;
+      if (into_chain(node)) continue;
+      if (!anchored_[at(node)] && into_readers(node)) accept(node);
     }
     return inlined_;
   }
 
  private:
-  const std::vector<int>& readers(int node) const { return facts_.consumers[static_cast<size_t>(node)]; }
+  static size_t at(int node) { return static_cast<size_t>(node); }
+  const std::vector<int>& readers(int node) const { return facts_.consumers[at(node)]; }
+  bool is_candidate(int node) const {
+    return facts_.compute(node) && !facts_.is_output[at(node)] && !as_margins_[at(node)] && !readers(node).empty() &&
+           facts_.graph.node(node).results.size() == 1;
+  }
 
   void accept(int node) {
-    inlined_[static_cast<size_t>(node)] = true;
+    inlined_[at(node)] = true;
     for (const int reader : readers(node)) {
-      const size_t r = static_cast<size_t>(reader);
-      total_size_[r] += total_size_[static_cast<size_t>(node)] * reads_of(node, reader);
-      inputs_[r].insert(inputs_[static_cast<size_t>(node)].begin(), inputs_[static_cast<size_t>(node)].end());
-      if (anchored_[static_cast<size_t>(node)]) anchored_[r] = true;
+      parts_[at(reader)].insert(parts_[at(node)].begin(), parts_[at(node)].end());
+      repeated_[at(reader)] += repeated_[at(node)] + size_of(node) * (different_reads(node, reader) - 1);
+      inputs_[at(reader)].insert(inputs_[at(node)].begin(), inputs_[at(node)].end());
+      if (anchored_[at(node)]) anchored_[at(reader)] = true;
     }
   }
 
-  int reads_of(int node, int reader) const {
-    int count = 0;
-    for_each_read(node, reader, [&](const Expr&, bool) { ++count; });
-    return std::max(count, 1);
+  // Expression nodes of a compute with all that is inlined into it. Reads at equal positions share theirs.
+  int size_of(int node) const {
+    int size = repeated_[at(node)];
+    for (const int part : parts_[at(node)]) size += facts_.size[at(part)];
+    return size;
   }
 
   template <class Visit>
@@ -177,26 +184,23 @@ class Inliner {
     });
   }
 
-  bool fits(int node, int reader) const {
-    const size_t r = static_cast<size_t>(reader);
-    if (total_size_[r] + total_size_[static_cast<size_t>(node)] * reads_of(node, reader) > kMaxExpressionNodes)
-      return false;
-    return inputs_[r].size() + inputs_[static_cast<size_t>(node)].size() <= kMaxInputs;
+  int different_reads(int node, int reader) const {
+    std::set<const void*> reads;
+    for_each_read(node, reader, [&](const Expr& e, bool) { reads.insert(e.id()); });
+    return std::max<int>(1, static_cast<int>(reads.size()));
   }
 
-  // A reduction, or a chain that ends one: its only reader is pointwise, has no other reduction yet, and reads it
-  // exactly at its own indices.
-  bool into_epilogue(int node) const {
-    if (readers(node).size() != 1) return false;
-    const int reader = readers(node)[0];
-    if (!facts_.is_pointwise(reader) || anchored_[static_cast<size_t>(reader)] ||
-        as_margins_[static_cast<size_t>(reader)])
-      return false;
-    if (!fits(node, reader) || facts_.graph.node(node).results.size() != 1) return false;
+  bool fits(int node, int reader) const {
+    if (size_of(reader) + size_of(node) * different_reads(node, reader) > kMaxExpressionNodes) return false;
+    return inputs_[at(reader)].size() + inputs_[at(node)].size() <= kMaxInputs;
+  }
+
+  // Whether a pointwise compute reads `node` only element by element, at its own indices in some order.
+  bool reads_plainly(int node, int reader) const {
+    if (!facts_.is_pointwise(reader) || as_margins_[at(reader)]) return false;
     const Compute& own = *facts_.compute(reader);
     if (own.results.size() != 1) return false;
-    const double elements = element_count(facts_.graph.node(node).results[0].shape);
-    if (free_iterations(own) != elements) return false;
+    if (free_iterations(own) != element_count(facts_.graph.node(node).results[0].shape)) return false;
     bool plain = true;
     std::vector<Expr> first;
     for_each_read(node, reader, [&](const Expr& e, bool) {
@@ -213,14 +217,49 @@ class Inliner {
     return plain;
   }
 
+  // The pointwise chain behind a node, up to the compute where all its uses have come together (x * sigmoid(x), a gelu
+  // written out): that one becomes the stage, with the node as its anchor. One reduction per chain.
+  bool into_chain(int node) {
+    std::set<int> frontier(readers(node).begin(), readers(node).end());
+    std::vector<int> chain{node};
+    std::set<int> inside{node};
+    while (frontier.size() > 1 && chain.size() < 64) {
+      const int next = *frontier.begin();
+      frontier.erase(frontier.begin());
+      if (!joins(next, inside) || !is_candidate(next)) return false;
+      chain.push_back(next);
+      inside.insert(next);
+      frontier.insert(readers(next).begin(), readers(next).end());
+    }
+    if (frontier.size() != 1) return false;
+    const int last = *frontier.begin();
+    if (!joins(last, inside)) return false;
+    int size = size_of(last);
+    std::set<Value> inputs = inputs_[at(last)];
+    for (const int part : chain) {
+      size += size_of(part);
+      inputs.insert(inputs_[at(part)].begin(), inputs_[at(part)].end());
+    }
+    if (size > kMaxExpressionNodes || inputs.size() > kMaxInputs) return false;
+    for (const int part : chain) accept(part);
+    return true;
+  }
+
+  // Pointwise, without a reduction of its own, and reading what is inside plainly.
+  bool joins(int reader, const std::set<int>& inside) const {
+    if (!facts_.is_pointwise(reader) || anchored_[at(reader)]) return false;
+    for (const Value& v : facts_.graph.node(reader).inputs)
+      if (inside.contains(v.node) && !reads_plainly(v.node, reader)) return false;
+    return true;
+  }
+
   // A pointwise producer: into every reader, or it is stored.
   bool into_readers(int node) const {
     const double elements = element_count(facts_.graph.node(node).results[0].shape);
-    const double cost = facts_.cost[static_cast<size_t>(node)];
-    const bool many = readers(node).size() > 1;
-    if (many && cost > 2) return false;
+    const double cost = facts_.cost[at(node)];
+    if (readers(node).size() > 1 && cost > 2) return false;
     for (const int reader : readers(node)) {
-      if (!facts_.compute(reader) || as_margins_[static_cast<size_t>(reader)] || !fits(node, reader)) return false;
+      if (!facts_.compute(reader) || as_margins_[at(reader)] || !fits(node, reader)) return false;
       double repeated = 0;
       bool in_product = false, guarded = false;
       const Compute& own = *facts_.compute(reader);
@@ -247,7 +286,8 @@ class Inliner {
   const GraphFacts& facts_;
   const std::vector<bool>& as_margins_;
   std::vector<bool> inlined_, anchored_;
-  std::vector<int> total_size_;
+  std::vector<std::set<int>> parts_;
+  std::vector<int> repeated_;
   std::vector<std::set<Value>> inputs_;
 };
 
