@@ -20,6 +20,14 @@ struct Target {
   kernel::Builder& b;
   const Machine& machine;
   std::vector<int64_t>& dims;
+  int64_t& scratch_bytes;  // of each worker; grows by what is taken
+
+  /// Offset of `bytes` of the worker's scratch, aligned to 64.
+  int64_t take_scratch(int64_t bytes) {
+    const int64_t offset = scratch_bytes;
+    scratch_bytes += (bytes + 63) / 64 * 64;
+    return offset;
+  }
   kernel::Value number(int64_t value, const std::string& name) {
     dims.push_back(value);
     return b.dim(b.add_dim(name));
@@ -74,6 +82,8 @@ class NestEmitter {
   Values merge(const Values& left, const Values& right);
   void results(int rows, int vectors);
   void masked_results();
+  void epilogue();
+  int epilogue_operations() const;
 
   Value eval(const Expr& e, int r, int v);
   Value eval_new(const Expr& e, uint64_t mask, int r, int v);

@@ -1,5 +1,6 @@
 // Loops of a nest: shares, tiles, rows, vectors, the reduction and its streams of pointers.
 #include <algorithm>
+#include <set>
 
 #include "codegen/lower/emit.h"
 #include "support/error.h"
@@ -8,6 +9,7 @@ namespace frit {
 
 namespace {
 constexpr int kRowsPerGroup = 3;  // a row pointer serves rows at 0, 1 and 2 strides: address forms that cost nothing
+constexpr int kUnrolledEpilogue = 170;  // operations of an epilogue that is written out for every row and vector
 constexpr int kTailRows = 4;      // rows that do not fill a tile go in tiles of four, then one by one
 }  // namespace
 
@@ -56,9 +58,11 @@ kernel::Value NestEmitter::number(Number kind, const void* of, int a, int64_t va
 
 kernel::Value NestEmitter::extent_of(int a) { return number(Number::Extent, nullptr, a, axis(a).extent, axis(a).name); }
 
-// Full tiles of rows, else what is left in small tiles.
+// Full tiles of rows, else what is left in small tiles. Whether rows and vectors come out even is a fact of the text: the
+// code for the rest is most of it.
 void NestEmitter::split_rows() {
   if (schedule_.rows <= 1) return split_vectors(1);
+  if (axis(schedule_.row_axis).extent % schedule_.rows == 0) return split_vectors(schedule_.rows);
   const size_t a = static_cast<size_t>(schedule_.row_axis);
   const Value base = index_[a];
   const Value extent = extent_of(schedule_.row_axis);
@@ -88,6 +92,8 @@ void NestEmitter::split_rows() {
 void NestEmitter::split_vectors(int rows) {
   if (!vector_is_free()) return emit_part({rows, 1, false, schedule_.vector_axis < 0});
   const size_t a = static_cast<size_t>(schedule_.vector_axis);
+  if (axis(schedule_.vector_axis).extent % tile_size(schedule_.vector_axis) == 0)
+    return emit_part({rows, schedule_.vectors, false, false});
   const Value base = index_[a];
   const Value extent = extent_of(schedule_.vector_axis);
   const Value left = b_.sub(extent, base);
@@ -139,7 +145,7 @@ void NestEmitter::emit_part(Part part) {
     if (part_.masked && axis(schedule_.vector_axis).padded == 0 && loops_need_no_mask())
       masked_results();
     else
-      results(part_.rows, part_.vectors);
+      epilogue();
   }
   known_.clear();
   states_.clear();
@@ -149,15 +155,60 @@ void NestEmitter::emit_part(Part part) {
 void NestEmitter::masked_results() {
   const Part part = part_;
   b_.begin_if(b_.le(b_.i64(tile_size(schedule_.vector_axis)), remaining_));
-  part_depth_ = b_.depth();
   part_.masked = false;
-  results(part.rows, part.vectors);
+  epilogue();
   b_.begin_else();
-  known_.clear();
   part_.masked = true;
-  results(part.rows, part.vectors);
+  epilogue();
   b_.end_if();
   part_ = part;
+}
+
+// Results from the final states. A long epilogue is a loop over the rows, with the states put down in scratch: the text
+// of a gelu is needed once for each vector, not for each row too.
+void NestEmitter::epilogue() {
+  known_.clear();
+  part_depth_ = b_.depth();
+  if (part_.rows == 1 || epilogue_operations() * part_.rows * part_.vectors <= kUnrolledEpilogue)
+    return results(part_.rows, part_.vectors);
+  const Part part = part_;
+  const std::vector<Values> states = states_;
+  const Value row = index_[static_cast<size_t>(schedule_.row_axis)];
+  std::vector<Value> slots;
+  for (const Values& state : states) {
+    const kernel::Type type = b_.type(state[0]);
+    const int64_t bytes = type.lanes * size_bytes(type.dtype);
+    slots.push_back(b_.ptr_add(b_.scratch(), target_.take_scratch(bytes * static_cast<int64_t>(state.size()))));
+    for (size_t i = 0; i < state.size(); ++i)
+      b_.store(b_.ptr_add(slots.back(), bytes * static_cast<int64_t>(i)), state[i], static_cast<int>(bytes));
+  }
+  const auto loop = b_.begin_loop(b_.i64(0), b_.i64(part.rows), b_.i64(1), std::span<const Value>(), true);
+  part_.rows = 1;
+  part_depth_ = b_.depth();
+  index_[static_cast<size_t>(schedule_.row_axis)] = b_.add(row, loop.i);
+  for (size_t k = 0; k < states.size(); ++k) {
+    const kernel::Type type = b_.type(states[k][0]);
+    const int64_t bytes = type.lanes * size_bytes(type.dtype);
+    const Value at = b_.ptr_add(slots[k], b_.mul(loop.i, b_.i64(bytes * part.vectors)));
+    states_[k].clear();
+    for (int v = 0; v < part.vectors; ++v)
+      states_[k].push_back(b_.load(type, b_.ptr_add(at, bytes * v), static_cast<int>(bytes)));
+  }
+  results(1, part.vectors);
+  b_.end_loop();
+  index_[static_cast<size_t>(schedule_.row_axis)] = row;
+  states_ = states;
+  known_.clear();
+  part_ = part;
+}
+
+int NestEmitter::epilogue_operations() const {
+  std::set<const void*> nodes;
+  for (const Expr& value : nest_.values)
+    for_each_node(value, [&](const Expr& e) {
+      if (!e.args().empty() || e.op() == Op::Read) nodes.insert(e.id());
+    });
+  return static_cast<int>(nodes.size() + nest_.writes.size());
 }
 
 void NestEmitter::results(int rows, int vectors) {
@@ -269,7 +320,7 @@ void NestEmitter::vector_reduction(size_t level) {
     for (const size_t s : moving) streams_[s].pointer = final[next++];
   };
   run(b_.i64(0), whole, tile, false);
-  run(whole, extent, schedule_.lanes, true);
+  if (axis(a).extent % tile != 0) run(whole, extent, schedule_.lanes, true);
   streams_ = start;
   part_.masked = false;
   part_.vectors = schedule_.vectors;

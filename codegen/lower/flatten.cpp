@@ -1,6 +1,7 @@
 #include "codegen/lower/flatten.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "ir/analysis.h"
@@ -39,9 +40,9 @@ class Flattener {
 
   Flat run(int node, Placement placement) {
     Flat flat{node, placement, compute_of(graph_, node), graph_.node(node).inputs};
-    for (size_t slot = 0; slot < flat.inputs.size(); ++slot) inline_pointwise(flat, static_cast<int>(slot));
+    inline_all_pointwise(flat);
     inline_reduction(flat);
-    for (size_t slot = 0; slot < flat.inputs.size(); ++slot) inline_pointwise(flat, static_cast<int>(slot));
+    inline_all_pointwise(flat);
     write_guards(flat);
     drop_unused_inputs(flat.compute, flat.inputs);
     return flat;
@@ -88,11 +89,25 @@ class Flattener {
     return cast(constant(compute_dtype(dtype), 0), dtype);
   }
 
+  // Readers before what they read, so that a tensor read along several paths is still there when its turn comes.
+  void inline_all_pointwise(Flat& flat) {
+    int done = std::numeric_limits<int>::max();
+    while (true) {
+      int next = -1;
+      for (size_t slot = 0; slot < flat.inputs.size(); ++slot) {
+        const Value& v = flat.inputs[slot];
+        if (!is_inlined(v) || v.node >= done || compute_of(graph_, v.node).reduced() != 0) continue;
+        if (next < 0 || v.node > flat.inputs[static_cast<size_t>(next)].node) next = static_cast<int>(slot);
+      }
+      if (next < 0) return;
+      done = flat.inputs[static_cast<size_t>(next)].node;
+      inline_pointwise(flat, next);
+    }
+  }
+
   void inline_pointwise(Flat& flat, int slot) {
     const Value source = flat.inputs[static_cast<size_t>(slot)];
-    if (!is_inlined(source)) return;
     const Compute& producer = compute_of(graph_, source.node);
-    if (producer.reduced() != 0) return;
     const std::vector<int> slots = merge_inputs(flat.inputs, graph_.node(source).inputs);
     const Shape& shape = graph_.type(source).shape;
     rewrite_all(flat.compute, [&](const Expr& e) -> Expr {

@@ -75,13 +75,20 @@ class Operands {
     const auto packed = storages_.packed.find({node, slot});
     if (packed != storages_.packed.end())
       return add({value, packed->second, storages_.packing_index.at({node, slot}), false});
-    return add({value, storages_.values.at(value), -1, false});
+    return add({value, storage_of(value), -1, false});
   }
-  int write(const Value& value) { return add({value, storages_.values.at(value), -1, true}); }
+  int write(const Value& value) { return add({value, storage_of(value), -1, true}); }
 
   std::vector<Operand> list;
 
  private:
+  const Storage& storage_of(const Value& value) const {
+    const auto found = storages_.values.find(value);
+    FRIT_CHECK(found != storages_.values.end(), fmt::format("%{}.{} is nowhere: {}", value.node, value.result,
+                                                            graph_.node(value).label));
+    return found->second;
+  }
+
   int add(Operand operand) {
     for (size_t i = 0; i < list.size(); ++i) {
       if (list[i].value == operand.value && list[i].packing == operand.packing) {
@@ -192,7 +199,7 @@ class GroupLowering {
       b.add_buffer({fmt::format("v{}.{}", o.value.node, o.value.result),
                     o.storage.dtype == DType::Bool ? DType::U8 : o.storage.dtype, o.written,
                     size_bytes(o.storage.dtype), !may_be_in_place(o)});
-    const Target target{b, machine_, lowered.dims};
+    const Target target{b, machine_, lowered.dims, scratch_bytes_};
     if (group_.shared_axes == 0 && nests_.size() == 1)
       emit_single(target, lowered);
     else
@@ -318,7 +325,7 @@ Lowered lower_copy(const std::vector<int64_t>& shape, const Storage& from, const
   b.set_hoist_integers(true);
   b.add_buffer(buffer_param("from", from.dtype, false));
   b.add_buffer(buffer_param("to", to.dtype, true));
-  const Target target{b, machine, lowered.dims};
+  const Target target{b, machine, lowered.dims, lowered.scratch_bytes};
   NestEmitter emitter(target, nest, schedule);
   const std::vector<int64_t> counts = emitter.tile_counts();
   lowered.tiles = std::accumulate(counts.begin(), counts.end(), int64_t{1}, std::multiplies<>());
@@ -343,7 +350,7 @@ Lowered lower_margins(const std::vector<int64_t>& shape, const Storage& storage,
   kernel::Builder b("margins");
   b.set_hoist_integers(true);
   b.add_buffer(buffer_param("to", storage.dtype, true));
-  const Target target{b, machine, lowered.dims};
+  const Target target{b, machine, lowered.dims, lowered.scratch_bytes};
   const auto loop = b.begin_loop(b.begin(), b.end(), b.i64(1));
   std::vector<Nest> nests;
   std::vector<Schedule> schedules;

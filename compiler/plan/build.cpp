@@ -10,6 +10,7 @@
 
 #include "codegen/llvm/llvm.h"
 #include "compiler/passes/group.h"
+#include "compiler/passes/pipeline.h"
 #include "support/error.h"
 
 namespace frit {
@@ -212,8 +213,9 @@ Build build(Graph simplified, Grouping grouping, const Machine& machine) {
 }
 
 Build build(const Graph& graph, const Machine& machine) {
-  Grouping grouping = group(graph, machine);
-  return build(graph, std::move(grouping), machine);
+  Graph optimized = optimize(graph);
+  Grouping grouping = group(optimized, machine);
+  return build(std::move(optimized), std::move(grouping), machine);
 }
 
 }  // namespace frit

@@ -1,0 +1,17 @@
+#include "compiler/passes/pipeline.h"
+
+#include "compiler/passes/simplify.h"
+#include "compiler/passes/split_reductions.h"
+
+namespace frit {
+
+std::span<const Pass> graph_passes() {
+  static const Pass passes[] = {{"simplify", simplify}, {"split_reductions", split_reductions}};
+  return passes;
+}
+
+Graph optimize(const Graph& graph, const PassOptions& options, std::vector<PassReport>* reports) {
+  return run_passes(graph, graph_passes(), options, reports);
+}
+
+}  // namespace frit
