@@ -11,7 +11,7 @@ namespace frit {
 namespace {
 
 // Relative costs of touching one vector, measured roughly in load slots.
-constexpr double kContiguous = 1, kBroadcast = 0.5, kPerLane = 1.5, kIrregular = 2.5;
+constexpr double kGuard = 1, kContiguous = 1, kBroadcast = 0.5, kPerLane = 1.5, kIrregular = 2.5;
 
 class Chooser {
  public:
@@ -70,9 +70,9 @@ class Chooser {
     for (const Touch& t : touches_) {
       const double times = t.in_loop ? 1.0 : 1.0 / std::max(1.0, reduced_size_);
       const bool moves = (t.mask >> a & 1) != 0;
-      double one = kBroadcast;
+      double one = kBroadcast + (t.access->guarded ? kGuard : 0);
       if (moves && unit(*t.access, a))
-        one = kContiguous;
+        one = kContiguous + (t.access->guarded ? kGuard : 0);
       else if (moves && !t.access->affine)
         one = kIrregular * lanes();
       else if (moves)
@@ -91,7 +91,8 @@ class Chooser {
   int best_vector_axis() const {
     int best = -1;
     double best_cost = 0;
-    for (const Touch& t : touches_) best_cost += t.in_loop ? 1.0 : 1.0 / std::max(1.0, reduced_size_);
+    for (const Touch& t : touches_)
+      best_cost += (t.in_loop ? 1.0 : 1.0 / std::max(1.0, reduced_size_)) * (t.access->guarded ? 2 : 1);
     best_cost = std::max(best_cost, 1e-9);
     const bool lanes_may_merge = is_commutative(nest_.reduction);
     for (size_t a = 0; a < nest_.axes.size(); ++a) {

@@ -90,11 +90,13 @@ class NestEmitter {
   Value eval_leaf_index(const Expr& e, int r, int v);
   Value apply(const Expr& e, int r, int v);
   Value read_affine(const Access& access, uint64_t mask, int r, int v);
+  Value read_guarded(const Expr& e, const Access& access, int r, int v);
   Value read_general(const Expr& e, const Access& access, int r, int v);
   Value load(kernel::Type memory, Value pointer, bool contiguous, Value offsets, Value mask, Value passthrough);
   Value from_memory(Value loaded, DType dtype);
   Value widen(Value value, int lanes) { return b_.type(value).lanes == lanes ? value : b_.splat(value, lanes); }
   Value integers(Op op, Value x, Value y);
+  Value choose(Value condition, Value a, Value b);
   void write(const Access& access, Value value, int r, int v);
 
   // Pointers: to row group `group` of an access at the current loop indices.

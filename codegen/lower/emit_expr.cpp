@@ -44,10 +44,13 @@ kernel::Value NestEmitter::eval_new(const Expr& e, uint64_t mask, int r, int v) 
   // Operands first: they find their own places.
   const bool is_read = e.op() == Op::Read;
   const Access* access = is_read ? &nest_.reads.at(e.id()) : nullptr;
-  if (!(access && access->affine))
-    for (const Expr& arg : e.args()) eval(arg, r, v);
+  const auto operands = !(access && access->affine) ? e.args()
+                        : access->guarded           ? e.args().subspan(e.positions().size())
+                                                    : std::span<const Expr>();
+  for (const Expr& arg : operands) eval(arg, r, v);
   return b_.at_depth(depth_of(mask), [&]() -> Value {
     if (e.op() == Op::Index) return eval_leaf_index(e, r, v);
+    if (is_read && access->affine && access->guarded) return read_guarded(e, *access, r, v);
     if (is_read) return access->affine ? read_affine(*access, mask, r, v) : read_general(e, *access, r, v);
     return apply(e, r, v);
   });
@@ -120,6 +123,43 @@ kernel::Value NestEmitter::read_affine(const Access& access, uint64_t mask, int 
   const bool padded = access.blocked_axis == schedule_.vector_axis;
   const Value inside = part_.masked && !padded ? lane_mask(v) : Value();
   return from_memory(load(type, pointer, contiguous, offsets, inside, Value()), access.dtype);
+}
+
+// An affine read under a guard: the address is only used where the condition holds.
+kernel::Value NestEmitter::read_guarded(const Expr& e, const Access& access, int r, int v) {
+  const DType memory = memory_dtype(access.dtype);
+  const uint64_t mask = dependences_.of_access(access, nullptr);
+  const Value inside = eval(e.guard_condition(), r, v);
+  const Value fill = eval(e.fill(), r, v);
+  Value pointer = row_pointer(access, mask, r);
+  if (!on_vector(mask) && !b_.type(inside).is_vector()) {
+    pointer = b_.select(inside, pointer, buffer_of(access));
+    return choose(inside, from_memory(b_.load(kernel::scalar(memory), pointer), access.dtype), fill);
+  }
+  const int lanes = schedule_.lanes;
+  Value condition = widen(inside, lanes);
+  if (part_.masked) condition = b_.logical_and(condition, lane_mask(v));
+  const kernel::Type type = kernel::vector_of(memory, lanes);
+  const bool contiguous = on_vector(mask) && access.coefficients[static_cast<size_t>(schedule_.vector_axis)] == 1;
+  if (contiguous) {
+    pointer = b_.ptr_add(pointer, int64_t{v} * lanes * size_bytes(memory));
+    if (memory == access.dtype) return b_.masked_load(pointer, condition, widen(fill, lanes));
+    return choose(inside, from_memory(load(type, pointer, true, Value(), condition, Value()), access.dtype), fill);
+  }
+  const kernel::Type indices = kernel::vector_of(DType::I64, lanes);
+  Value offsets = b_.zero(indices);
+  if (on_vector(mask)) {
+    const Value stride = stride_bytes(access, schedule_.vector_axis);
+    pointer = b_.ptr_add(pointer, b_.mul(stride, b_.i64(int64_t{v} * lanes)));
+    offsets = b_.mul(b_.iota(indices), b_.splat(stride, lanes));
+  }
+  return choose(inside, from_memory(load(type, pointer, false, offsets, condition, Value()), access.dtype), fill);
+}
+
+// select with operands of different widths.
+kernel::Value NestEmitter::choose(Value condition, Value a, Value b) {
+  const int lanes = std::max({b_.type(condition).lanes, b_.type(a).lanes, b_.type(b).lanes});
+  return b_.select(condition, widen(a, lanes), widen(b, lanes));
 }
 
 // A read with a guard, or at positions that are not affine: offsets from the positions, per lane where they differ.

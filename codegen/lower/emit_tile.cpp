@@ -10,7 +10,7 @@ namespace frit {
 namespace {
 constexpr int kRowsPerGroup = 3;  // a row pointer serves rows at 0, 1 and 2 strides: address forms that cost nothing
 constexpr int kUnrolledEpilogue = 170;  // operations of an epilogue that is written out for every row and vector
-constexpr int kTailRows = 4;      // rows that do not fill a tile go in tiles of four, then one by one
+constexpr int kTailRows = 4;            // rows that do not fill a tile go in tiles of four, then one by one
 }  // namespace
 
 NestEmitter::NestEmitter(Target target, const Nest& nest, const Schedule& schedule)
@@ -58,8 +58,8 @@ kernel::Value NestEmitter::number(Number kind, const void* of, int a, int64_t va
 
 kernel::Value NestEmitter::extent_of(int a) { return number(Number::Extent, nullptr, a, axis(a).extent, axis(a).name); }
 
-// Full tiles of rows, else what is left in small tiles. Whether rows and vectors come out even is a fact of the text: the
-// code for the rest is most of it.
+// Full tiles of rows, else what is left in small tiles. Whether rows and vectors come out even is a fact of the text:
+// the code for the rest is most of it.
 void NestEmitter::split_rows() {
   if (schedule_.rows <= 1) return split_vectors(1);
   if (axis(schedule_.row_axis).extent % schedule_.rows == 0) return split_vectors(schedule_.rows);

@@ -84,8 +84,8 @@ class Operands {
  private:
   const Storage& storage_of(const Value& value) const {
     const auto found = storages_.values.find(value);
-    FRIT_CHECK(found != storages_.values.end(), fmt::format("%{}.{} is nowhere: {}", value.node, value.result,
-                                                            graph_.node(value).label));
+    FRIT_CHECK(found != storages_.values.end(),
+               fmt::format("%{}.{} is nowhere: {}", value.node, value.result, graph_.node(value).label));
     return found->second;
   }
 
@@ -191,9 +191,7 @@ class GroupLowering {
   }
 
   void emit(Lowered& lowered) {
-    std::string origin;
-    for (const Stage& stage : group_.stages) origin += (origin.empty() ? "" : " ") + graph_.node(stage.node).label;
-    kernel::Builder b(group_.name, origin);
+    kernel::Builder b(group_.name);  // no origin: it would be part of the text, and equal layers share theirs
     b.set_hoist_integers(true);
     for (const Operand& o : operands_.list)
       b.add_buffer({fmt::format("v{}.{}", o.value.node, o.value.result),

@@ -17,6 +17,10 @@ void for_each_expr(const Compute& compute, Visit visit) {
   for (const Compute::Result& r : compute.results) visit(r.value);
 }
 
+std::span<const Expr> guard_of_read(const Expr& read) {
+  return read.is_guarded() ? read.args().subspan(read.positions().size()) : std::span<const Expr>();
+}
+
 // The nest while it is made: axes still numbered as in the compute, then dropped and merged.
 class Maker {
  public:
@@ -74,8 +78,8 @@ class Maker {
     const std::function<void(const Expr&)> mark = [&](const Expr& e) {
       if (!seen.emplace(e.id(), true).second) return;
       if (e.op() == Op::Index) fixed_[e.bits()] = true;
-      if (e.op() == Op::Read && nest_.reads.at(e.id()).affine) return;
-      for (const Expr& arg : e.args()) mark(arg);
+      const bool affine_read = e.op() == Op::Read && nest_.reads.at(e.id()).affine;
+      for (const Expr& arg : affine_read ? guard_of_read(e) : e.args()) mark(arg);
     };
     for_each_expr(flat_.compute, mark);
   }
@@ -156,12 +160,13 @@ class Maker {
 Access make_access(int operand, const Storage& storage, std::span<const Expr> positions, const Compute& compute,
                    bool guarded) {
   const size_t axes = compute.axes.size();
-  Access access{operand, storage.dtype, true, storage.offset, std::vector<int64_t>(axes, 0), -1, 0, 0, storage};
+  Access access{operand, storage.dtype, true, false, storage.offset, std::vector<int64_t>(axes, 0), -1, 0, 0, storage};
+  access.guarded = guarded;
   const auto give_up = [&] {
     access.affine = false;
+    access.blocked_axis = -1;
     return access;
   };
-  if (guarded) return give_up();
   Expr flat = index_constant(0);  // offset of the positions that are not affine by themselves
   for (size_t d = 0; d < positions.size(); ++d) {
     const Storage::AxisStep& step = storage.axes[d];
@@ -197,8 +202,7 @@ uint64_t Dependences::of(const Expr& e) {
     if (known_.contains(x.id())) return;
     uint64_t bits = 0;
     const bool affine_read = x.op() == Op::Read && nest_.reads.at(x.id()).affine;
-    if (!affine_read)
-      for (const Expr& arg : x.args()) bits |= known_.at(arg.id());
+    for (const Expr& arg : affine_read ? guard_of_read(x) : x.args()) bits |= known_.at(arg.id());
     if (x.op() == Op::Index) {
       const int axis = nest_.axis_of[x.bits()];
       if (axis >= 0) bits |= uint64_t{1} << axis;

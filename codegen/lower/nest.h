@@ -17,6 +17,7 @@ struct Access {
   int operand = -1;  // buffer of the kernel, or -1 for scratch
   DType dtype = DType::F32;
   bool affine = false;
+  bool guarded = false;
   int64_t constant = 0;
   std::vector<int64_t> coefficients;
   int blocked_axis = -1;
