@@ -1,7 +1,10 @@
 #pragma once
+#include <algorithm>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace frit::testing {
@@ -18,41 +21,107 @@ struct InnerLoop {
   }
 };
 
-/// Innermost loops in the order of the code: stretches from a label to the last jump back to it.
-inline std::vector<InnerLoop> inner_loops(const std::string& assembly) {
-  struct Range {
-    std::string label;
-    size_t first, last;
-  };
-  std::vector<std::string> lines;
-  std::map<std::string, size_t> labels;
-  std::map<std::string, Range> ranges;
-  std::istringstream stream(assembly);
-  for (std::string line; std::getline(stream, line);) {
-    if (!line.empty() && line.back() == ':') {
-      labels[line.substr(0, line.size() - 1)] = lines.size();
-      continue;
+/// Straight pieces of a disassembled kernel and where control goes from each. Blocks lie anywhere in the text, so loops
+/// are looked for in the graph.
+class CodeBlocks {
+ public:
+  explicit CodeBlocks(const std::string& assembly) {
+    std::istringstream stream(assembly);
+    start("entry");
+    for (std::string line; std::getline(stream, line);) {
+      if (!line.empty() && line.back() == ':') {
+        start(line.substr(0, line.size() - 1));
+        continue;
+      }
+      std::string text = line.substr(line.find_first_not_of(' '));
+      const bool ends = text[0] == 'j' || text.starts_with("ret");
+      blocks_.back().instructions.push_back(std::move(text));
+      if (ends) start("");
     }
-    const std::string text = line.substr(line.find_first_not_of(' '));
-    const size_t space = text.find(' ');
-    const auto label =
-        text[0] == 'j' && space != std::string::npos ? labels.find(text.substr(space + 1)) : labels.end();
-    if (label != labels.end()) ranges[label->first] = {label->first, label->second, lines.size()};
-    lines.push_back(text);
+    for (size_t b = 0; b < blocks_.size(); ++b) connect(b);
   }
-  std::vector<InnerLoop> loops;
-  std::map<size_t, Range> by_place;
-  for (const auto& [label, range] : ranges) by_place[range.first] = range;
-  for (const auto& [first, outer] : by_place) {
-    bool innermost = true;
-    for (const auto& [at, inner] : by_place)
-      innermost = innermost && (at == first || at < outer.first || inner.last > outer.last);
-    const auto begin = lines.begin() + static_cast<std::ptrdiff_t>(outer.first);
-    const auto end = lines.begin() + static_cast<std::ptrdiff_t>(outer.last) + 1;
-    if (innermost) loops.push_back({outer.label, {begin, end}});
+
+  /// The natural loop of each header: the blocks that reach a jump back to it without passing it.
+  std::map<size_t, std::set<size_t>> loops() const {
+    std::map<size_t, std::set<size_t>> found;
+    std::vector<int> state(blocks_.size(), 0);  // 1: on the path from the entry, 2: done
+    std::vector<std::pair<size_t, size_t>> path{{0, 0}};
+    state[0] = 1;
+    while (!path.empty()) {
+      auto& [b, next] = path.back();
+      if (next == blocks_[b].successors.size()) {
+        state[b] = 2;
+        path.pop_back();
+        continue;
+      }
+      const size_t to = blocks_[b].successors[next++];
+      if (state[to] == 1) grow(found[to], to, b);
+      if (state[to] != 0) continue;
+      state[to] = 1;
+      path.emplace_back(to, 0);
+    }
+    return found;
   }
-  return loops;
-}
+
+  std::vector<InnerLoop> inner_loops() const {
+    const auto all = loops();
+    std::vector<InnerLoop> inner;
+    for (const auto& [header, body] : all) {
+      const bool nested =
+          std::any_of(body.begin(), body.end(), [&, h = header](size_t b) { return b != h && all.contains(b); });
+      if (nested) continue;
+      InnerLoop& loop = inner.emplace_back();
+      loop.label = blocks_[header].label;
+      for (const size_t b : body)
+        loop.instructions.insert(loop.instructions.end(), blocks_[b].instructions.begin(),
+                                 blocks_[b].instructions.end());
+    }
+    return inner;
+  }
+
+ private:
+  struct Block {
+    std::string label;
+    std::vector<std::string> instructions;
+    std::vector<size_t> successors, predecessors;
+  };
+
+  void start(const std::string& label) {
+    if (blocks_.empty() || !blocks_.back().instructions.empty()) blocks_.emplace_back();
+    if (!label.empty()) {
+      blocks_.back().label = label;
+      labels_[label] = blocks_.size() - 1;
+    }
+  }
+
+  void connect(size_t b) {
+    const std::string last = blocks_[b].instructions.empty() ? "" : blocks_[b].instructions.back();
+    const bool jumps = !last.empty() && last[0] == 'j';
+    if (jumps) link(b, labels_.at(last.substr(last.find(' ') + 1)));
+    const bool falls = !last.starts_with("jmp") && !last.starts_with("ret") && b + 1 < blocks_.size();
+    if (falls) link(b, b + 1);
+  }
+  void link(size_t from, size_t to) {
+    blocks_[from].successors.push_back(to);
+    blocks_[to].predecessors.push_back(from);
+  }
+
+  void grow(std::set<size_t>& body, size_t header, size_t latch) const {
+    body.insert(header);
+    std::vector<size_t> todo{latch};
+    while (!todo.empty()) {
+      const size_t b = todo.back();
+      todo.pop_back();
+      if (!body.insert(b).second) continue;
+      todo.insert(todo.end(), blocks_[b].predecessors.begin(), blocks_[b].predecessors.end());
+    }
+  }
+
+  std::vector<Block> blocks_;
+  std::map<std::string, size_t> labels_;
+};
+
+inline std::vector<InnerLoop> inner_loops(const std::string& assembly) { return CodeBlocks(assembly).inner_loops(); }
 
 /// Instructions of the innermost loops that use the stack: spills and reloads. `rbp` counts where it is a frame
 /// pointer.

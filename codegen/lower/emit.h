@@ -78,6 +78,7 @@ class NestEmitter {
   void reduce_level(size_t level);
   void vector_reduction(size_t level);
   void step_states();
+  void load_shared_vectors();
   void merge_lanes();
   Values merge(const Values& left, const Values& right);
   void results(int rows, int vectors);

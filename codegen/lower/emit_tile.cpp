@@ -329,6 +329,7 @@ void NestEmitter::vector_reduction(size_t level) {
 // One step of every state. In a masked step of a reduced vector axis lanes outside keep their state.
 void NestEmitter::step_states() {
   const int stored = vector_is_reduced() ? schedule_.vectors : part_.vectors;
+  load_shared_vectors();
   for (int r = 0; r < part_.rows; ++r) {
     for (int v = 0; v < part_.vectors; ++v) {
       const size_t at = static_cast<size_t>(r * stored + v);
@@ -340,6 +341,21 @@ void NestEmitter::step_states() {
         if (vector_is_reduced() && part_.masked) next[k] = b_.select(lane_mask(v), next[k], states_[k][at]);
       }
       for (size_t k = 0; k < next.size(); ++k) states_[k][at] = next[k];
+    }
+  }
+}
+
+// Vectors that all rows share are loaded before the first row, so that a row is its broadcasts and their FMAs and
+// nothing else: a register for each then suffices.
+void NestEmitter::load_shared_vectors() {
+  if (part_.rows == 1) return;
+  for (int v = 0; v < part_.vectors; ++v) {
+    for (const Expr& step : nest_.reduction.step) {
+      for_each_node(step, [&](const Expr& e) {
+        if (e.op() != Op::Read) return;
+        const uint64_t mask = dependences_.of(e);
+        if (on_vector(mask) && !on_row(mask)) eval(e, 0, v);
+      });
     }
   }
 }

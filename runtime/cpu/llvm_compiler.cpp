@@ -160,7 +160,9 @@ std::string llvm_identity() {
   return identity;
 }
 
-std::string llvm_options() { return fmt::format("O{} no-loop-reduce pic contract=strict", kOptLevel); }
+std::string llvm_options() {
+  return fmt::format("O{} no-loop-reduce hoist=unless-spilled pic contract=strict", kOptLevel);
+}
 
 LlvmObject compile_llvm(const KernelSource& source, const CpuTarget& cpu) {
   const Plugin& library = plugin();

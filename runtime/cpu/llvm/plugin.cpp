@@ -120,13 +120,20 @@ class Listener final : public llvm::DiagnosticHandler {
 /// for it that is not global to the process.
 class PassManager final : public llvm::legacy::PassManager {
  public:
+  explicit PassManager(bool hoists_constants) : hoists_constants_(hoists_constants) {}
+
   void add(llvm::Pass* pass) override {
-    if (pass->getPassName() == "Loop Strength Reduction") {
+    const llvm::StringRef name = pass->getPassName();
+    if (name == "Loop Strength Reduction" ||
+        (!hoists_constants_ && name == "Early Machine Loop Invariant Code Motion")) {
       delete pass;
       return;
     }
     llvm::legacy::PassManager::add(pass);
   }
+
+ private:
+  bool hoists_constants_;
 };
 
 std::unique_ptr<llvm::TargetMachine> make_machine(const FritLlvmRequest& request, std::string& error) {
@@ -175,7 +182,8 @@ char* copy_text(const std::string& text) {
 }
 
 /// The object, or empty with `error` set.
-llvm::SmallString<0> generate(const FritLlvmRequest& request, FritLlvmResult& result, std::string& error) {
+llvm::SmallString<0> attempt(const FritLlvmRequest& request, bool hoists_constants, FritLlvmResult& result,
+                             std::string& error) {
   llvm::LLVMContext context;
   auto owned = std::make_unique<Listener>();
   Listener* listener = owned.get();
@@ -186,7 +194,7 @@ llvm::SmallString<0> generate(const FritLlvmRequest& request, FritLlvmResult& re
   const auto module = parse(request, *machine, context, error);
   if (!module) return object;
   llvm::raw_svector_ostream stream(object);
-  PassManager passes;
+  PassManager passes(hoists_constants);
   if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile)) {
     error = "this LLVM writes no objects for " + std::string(kTriple);
     return object;
@@ -200,6 +208,22 @@ llvm::SmallString<0> generate(const FritLlvmRequest& request, FritLlvmResult& re
   result.stack_bytes = listener->stack_bytes;
   result.loop_cost = listener->loop_cost;
   return object;
+}
+
+/// Machine code motion hoists constants (of masks, of other branches) above an outer loop and keeps them in registers
+/// across the innermost ones, though a tile there needs all of them. So where an innermost loop spills, code is
+/// generated again without, and the better is taken.
+llvm::SmallString<0> generate(const FritLlvmRequest& request, FritLlvmResult& result, std::string& error) {
+  llvm::SmallString<0> object = attempt(request, true, result, error);
+  if (!error.empty() || result.inner_loop_spills == 0) return object;
+  FritLlvmResult second = {};
+  llvm::SmallString<0> other = attempt(request, false, second, error);
+  if (!error.empty()) return other;
+  const bool is_better = second.inner_loop_spills < result.inner_loop_spills;
+  std::free(is_better ? result.remarks : second.remarks);
+  if (!is_better) return object;
+  result = second;
+  return other;
 }
 
 }  // namespace
