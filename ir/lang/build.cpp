@@ -49,13 +49,14 @@ class Builder {
   }
 
   /// A result keeps f16 and bf16 in storage where the value is exact in them: a cast, or an element that is only moved.
-  Expr result(const Expr& e, DType nominal) {
+  /// `rounds`: it is rounded to them in any case.
+  Expr result(const Expr& e, DType nominal, bool rounds) {
     Expr built = build(e);
-    if (!is_half(nominal)) return built;
+    if (!is_half(nominal) || built.dtype() == nominal) return built;
     if (built.op() == Op::Cast && built.arg(0).dtype() == nominal) return built.arg(0);
     const bool moved = built.op() == Op::Read && !built.is_guarded() &&
                        owner_.graph_.type(inputs_[static_cast<size_t>(built.slot())]).dtype == nominal;
-    return moved ? cast(built, nominal) : built;
+    return moved || rounds ? cast(built, nominal) : built;
   }
 
   std::vector<Value>& inputs() { return inputs_; }
@@ -263,6 +264,10 @@ void Elaborator::build_pending(Pending& pending, const std::string& label) {
     }
     compute.results[0].value = binary(Op::Div, compute.results[0].value, count);
   }
+  if (pending.rounded && compute.results.size() == 1)
+    compute.results[0].value = cast(compute.results[0].value, *pending.rounded);
+  else
+    pending.rounded.reset();
   pending.node = graph_.add_compute(std::move(compute), builder.inputs(), label);
   pending.built = true;
 }
@@ -334,8 +339,12 @@ TensorPtr Elaborator::build_target(const Target& target, std::vector<LeftAxis> a
   const Expr& e = value.e;
   const Record* record = e.op() == Op::Read ? &records_[static_cast<size_t>(e.slot()) / 2] : nullptr;
   Pending* pending = record && record->pending >= 0 ? &pendings_[static_cast<size_t>(record->pending)] : nullptr;
-  if (pending && !pending->built && pending->stored == order) build_pending(*pending, label);
-  if (pending && pending->stored == order) {
+  const bool rounds = is_half(value.dtype) && is_only_result(target.name);
+  if (pending && !pending->built && pending->stored == order) {
+    pending->rounded = rounds ? std::optional(value.dtype) : std::nullopt;
+    build_pending(*pending, label);
+  }
+  if (pending && pending->stored == order && (pending->rounded.has_value() == rounds || !is_half(value.dtype))) {
     node = {pending->node.node, record->result};
   } else {
     Builder builder(*this, order);
@@ -344,7 +353,7 @@ TensorPtr Elaborator::build_target(const Target& target, std::vector<LeftAxis> a
     compute.free = static_cast<int>(order.size());
     std::vector<int> shape;
     for (int i = 0; i < compute.free; ++i) shape.push_back(i);
-    compute.results.push_back({builder.result(e, value.dtype), shape});
+    compute.results.push_back({builder.result(e, value.dtype, rounds), shape});
     if (const auto alias = alias_of(axes, order, compute.results[0].value, builder.inputs(), *tensor)) {
       tensor->has_value = true;
       tensor->value = *alias;
@@ -382,7 +391,7 @@ Value Elaborator::merged(Tensor& tensor) {
 }
 
 // A whole-tensor formula becomes a tensor.
-TensorPtr Elaborator::materialise(const Val& value, const std::string& name) {
+TensorPtr Elaborator::materialise(const Val& value, const std::string& name, bool rounds) {
   Val v = value;
   if (!v.is_scalar()) {
     const DType dtype = own_dtype(v, self_->def->name_span);
@@ -396,7 +405,7 @@ TensorPtr Elaborator::materialise(const Val& value, const std::string& name) {
     axes.push_back(static_cast<int>(i));
   }
   compute.free = static_cast<int>(axes.size());
-  compute.results.push_back({builder.result(v.e, v.dtype), axes});
+  compute.results.push_back({builder.result(v.e, v.dtype, rounds), axes});
   auto tensor = std::make_shared<Tensor>();
   tensor->name = name;
   tensor->nominal = v.dtype;

@@ -96,6 +96,9 @@ std::vector<Val> Elaborator::call_definition(const Definition& def, const Ex& e,
   call.site = &e;
   call.whole = ctx.whole;
   call.bracket = ctx.bracket;
+  call.is_outermost =
+      self_->is_outermost && returned_ &&
+      std::any_of(returned_->begin(), returned_->end(), [&](const ExPtr& part) { return part.get() == &e; });
   call.label = label_of(def.name);
   const Ctx value = ctx.at(ctx.place == Place::Position ? Place::Value : ctx.place);
   for (const Arg& arg : e.call_args) {

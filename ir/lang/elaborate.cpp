@@ -153,6 +153,7 @@ std::vector<Val> Elaborator::run(const Call& call) {
   instance.site = call.site;
   instance.label = call.label;
   instance.whole = call.whole;
+  instance.is_outermost = call.is_outermost;
   instance.bracket = call.bracket;
   if (++depth_ > kCallDepthLimit)
     fail(call.site ? call.site->span : Span{}, fmt::format("calls are more than {} deep", kCallDepthLimit));
@@ -161,12 +162,14 @@ std::vector<Val> Elaborator::run(const Call& call) {
     Elaborator* owner;
     Instance* caller;
     const Stmt* statement;
+    const std::vector<ExPtr>* returned;
     ~Restore() {
       owner->self_ = caller;
       owner->statement_ = statement;
+      owner->returned_ = returned;
       --owner->depth_;
     }
-  } restore{this, caller, statement_};
+  } restore{this, caller, statement_, std::exchange(returned_, nullptr)};
 
   bind_operands(call);
   auto results = execute(call.def->body.statements);
@@ -203,6 +206,7 @@ std::optional<std::vector<Val>> Elaborator::execute(const Stmt& stmt) {
       Ctx ctx;
       ctx.whole = self_->whole;
       ctx.bracket = self_->bracket;
+      returned_ = &stmt.parts;
       if (stmt.parts.size() == 1 && stmt.parts[0]->kind == Ex::Kind::Call && self_->def->body.form == BodyForm::Expr)
         return eval_multi(*stmt.parts[0], ctx);
       return expand(stmt.parts, ctx);
@@ -273,6 +277,39 @@ void Elaborator::require(const Stmt& stmt) {
 // ---------------------------------------------------------------------------------------------------- the outermost
 // call
 
+namespace {
+
+// Whether a formula mentions a name other than as a bare result.
+bool mentions(const Ex& e, const std::string& name) {
+  if (e.kind == Ex::Kind::Read && e.text == name) return true;
+  const auto of_slot = [&](auto& self, const Slot& s) -> bool {
+    return (s.bound && mentions(*s.bound, name)) || (s.at && mentions(*s.at, name)) ||
+           std::any_of(s.parts.begin(), s.parts.end(), [&](const Slot& part) { return self(self, part); });
+  };
+  return std::any_of(e.args.begin(), e.args.end(), [&](const ExPtr& arg) { return arg && mentions(*arg, name); }) ||
+         std::any_of(e.call_args.begin(), e.call_args.end(), [&](const Arg& a) { return mentions(*a.value, name); }) ||
+         std::any_of(e.slots.begin(), e.slots.end(), [&](const Slot& s) { return of_slot(of_slot, s); });
+}
+
+bool mentions(const std::vector<Stmt>& block, const std::string& name) {
+  return std::any_of(block.begin(), block.end(), [&](const Stmt& s) {
+    const auto part = [&](const ExPtr& e) {
+      const bool bare = s.kind == Stmt::Kind::Return && e->kind == Ex::Kind::Read && !e->bracketed;
+      return !bare && mentions(*e, name);
+    };
+    return (s.value && mentions(*s.value, name)) || std::any_of(s.parts.begin(), s.parts.end(), part) ||
+           (s.kind == Stmt::Kind::Write && s.name == name) || mentions(s.then_block, name) ||
+           mentions(s.else_block, name);
+  });
+}
+
+}  // namespace
+
+// A tensor that nothing but the results of the outermost definition uses is rounded to f16 or bf16 where it is made.
+bool Elaborator::is_only_result(const std::string& name) const {
+  return self_->is_outermost && !mentions(self_->def->body.statements, name);
+}
+
 Val Elaborator::import_constant(Value value, const Param& param) {
   const auto* constant = std::get_if<Constant>(&graph_.node(value).payload);
   if (!constant)
@@ -340,8 +377,7 @@ Value Elaborator::export_result(const Val& value, const std::string& label) {
     }
     return graph_.add_constant(std::move(array), label);
   }
-  Val copy = value;
-  const TensorPtr tensor = tensor_of(copy, label);
+  const TensorPtr tensor = value.is_tensor() ? value.tensor : materialise(value, label, true);
   if (tensor->absent)
     fail(self_->def->name_span, fmt::format("the result {} is an operand that is absent", tensor->name));
   const Value stored = merged(*tensor);
@@ -370,6 +406,7 @@ std::vector<Value> Elaborator::outermost(const Definition& def, const std::vecto
   Call call;
   call.def = &def;
   call.label = label;
+  call.is_outermost = true;
   for (size_t i = 0; i < operands.size(); ++i) {
     const Param* param = def.params.empty() ? nullptr : &def.params[std::min(i, def.params.size() - 1)];
     if (!param || (i >= def.params.size() && !param->is_variadic))

@@ -62,7 +62,8 @@ struct Instance {
   Instance* caller = nullptr;
   const Ex* site = nullptr;  // the call, in the caller's text
   std::string label;
-  bool whole = true;  // false: inlined into a formula with indices
+  bool is_outermost = false;  // its results are those of the outermost definition
+  bool whole = true;          // false: inlined into a formula with indices
   bool bracket = false;
   struct Attribute {
     const Ex* default_value = nullptr;
@@ -114,6 +115,7 @@ struct Pending {
   Expr body, payload;                   // built-in reducers
   std::vector<Expr> init, step, merge;  // fold
   std::vector<DType> nominal;
+  std::optional<DType> rounded;  // the type of its only result, where that is f16 or bf16
   const Ex* site = nullptr;
   Value node;  // when built
   bool built = false;
@@ -150,7 +152,7 @@ class Elaborator {
     std::vector<Val> operands;
     std::map<std::string, Val> attributes;
     const Ex* site = nullptr;
-    bool whole = true, bracket = false;
+    bool whole = true, bracket = false, is_outermost = false;
     std::string label;
   };
   std::vector<Val> run(const Call& call);
@@ -275,7 +277,8 @@ class Elaborator {
   std::optional<Value> alias_of(const std::vector<LeftAxis>& axes, const std::vector<int>& order, const Expr& built,
                                 const std::vector<Value>& inputs, const Tensor& tensor);
   TensorPtr build_target(const Target& target, std::vector<LeftAxis> axes, const Val& value, const std::string& label);
-  TensorPtr materialise(const Val& value, const std::string& name);
+  TensorPtr materialise(const Val& value, const std::string& name, bool rounds = false);
+  bool is_only_result(const std::string& name) const;
   TensorPtr tensor_of(Val& value, const std::string& name);
   Value merged(Tensor& tensor);
   std::string label_of(const std::string& name) const;
@@ -294,7 +297,8 @@ class Elaborator {
   std::vector<std::pair<Expr, int64_t>>* exact_ = nullptr;  // exact divisions of the position being evaluated
   std::map<const Definition*, bool> inlineable_;
   const Stmt* statement_ = nullptr;
-  std::set<std::string> unbound_;  // reported in this statement
+  const std::vector<ExPtr>* returned_ = nullptr;  // the parts of the return that is being evaluated
+  std::set<std::string> unbound_;                 // reported in this statement
   int depth_ = 0;
   int64_t steps_ = 0;
 

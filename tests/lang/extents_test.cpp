@@ -103,3 +103,36 @@ TEST(Extents, Library) {
       {"adamw", {f32({4}), f32({4}), f32({4}), f32({4}), f32({}), f32({})}, {}, "f32[4]; f32[4]; f32[4]"},
   });
 }
+
+// A formula is one node and a reduction is one; nothing is copied, and results are rounded where they are made.
+TEST(Extents, NodesOfDefinitions) {
+  const struct {
+    std::string name;
+    std::vector<OperandSpec> operands;
+    Attributes attributes;
+    int computes, views;
+  } rows[] = {
+      {"relu", {of(DType::F16, {4})}, {}, 1, 0},
+      {"softmax", {of(DType::F16, {8, 100})}, {}, 4, 0},
+      {"conv", {f32({1, 3, 8, 8}), f32({4, 3, 3, 3})}, {}, 1, 0},
+      {"conv", {f32({1, 3, 8, 8}), f32({4, 3, 3, 3})}, {{"p", 1}}, 2, 0},
+      {"conv", {f32({1, 3, 8, 8}), f32({4, 3, 3, 3}), f32({4})}, {{"p", 1}}, 3, 0},
+      {"conv", {f32({1, 4, 8, 8}), f32({4, 1, 3, 3})}, {{"g", 4}}, 1, 0},
+      {"conv", {f32({1, 4, 8, 8}), f32({4, 2, 3, 3})}, {{"g", 2}}, 1, 1},
+      {"max_pool", {f32({1, 3, 8, 8})}, {{"k", 2}}, 2, 0},
+      {"avg_pool", {f32({1, 3, 8, 8})}, {{"k", 2}}, 1, 0},
+      {"matmul", {of(DType::F16, {3, 4}), of(DType::F16, {4, 5})}, {}, 1, 0},
+      {"transpose", {of(DType::F16, {3, 4})}, {{"perm", List{1, 0}}}, 1, 0},
+      {"transpose", {f32({3, 4})}, {{"perm", List{0, 1}}}, 0, 0},
+  };
+  for (const auto& row : rows) {
+    const Built built = build(layers(), row.name, row.operands, row.attributes);
+    int computes = 0, views = 0;
+    for (const Node& node : built.graph.nodes()) {
+      computes += std::holds_alternative<Compute>(node.payload);
+      views += std::holds_alternative<View>(node.payload);
+    }
+    EXPECT_EQ(computes, row.computes) << to_string(built.graph);
+    EXPECT_EQ(views, row.views) << to_string(built.graph);
+  }
+}
