@@ -67,10 +67,25 @@ Expr pow_of(const TargetFacts& facts, const Expr& x, const Expr& y) {
   return select(either(equal(y, f32(0)), equal(x, f32(1))), f32(1), result);
 }
 
+// Exponents that are a product or roots: within one unit of the last place of the general form, special values alike.
+Expr pow_of_constant(const Expr& x, double y) {
+  if (y == 2) return x * x;
+  if (y == 3) return x * x * x;
+  if (y != 0.5 && y != 0.25 && y != 0.75) return {};
+  const Expr magnitude = select(equal(x, f32(-kInfinity)), f32(kInfinity), x + f32(0));  // -0 gives 0, -inf gives inf
+  const Expr root = unary(Op::Sqrt, magnitude);
+  if (y == 0.5) return root;
+  const Expr fourth = unary(Op::Sqrt, root);
+  return y == 0.25 ? fourth : root * fourth;
+}
+
 }  // namespace
 
 Expr define_power(const Expr& e, const TargetFacts& facts) {
-  return e.op() == Op::Pow ? pow_of(facts, e.arg(0), e.arg(1)) : Expr();
+  if (e.op() != Op::Pow) return {};
+  if (e.arg(1).is_constant())
+    if (Expr simple = pow_of_constant(e.arg(0), e.arg(1).float_value())) return simple;
+  return pow_of(facts, e.arg(0), e.arg(1));
 }
 
 }  // namespace frit::functions

@@ -60,6 +60,7 @@ class LayoutChooser {
     const Expr& product = step.op() == Op::Fma ? step : step.arg(1);
     Anchor anchor{group, flat, product.arg(0), product.arg(1), {}};
     if (anchor.map.op() != Op::Read || anchor.weights.op() != Op::Read) return std::nullopt;
+    if (anchor.map == anchor.weights) return std::nullopt;  // a sum of squares
     return anchor;
   }
 
