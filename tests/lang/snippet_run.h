@@ -7,6 +7,7 @@
 #include "fault_rows.h"
 #include "ir/interpreter.h"
 #include "lang/snippet.h"
+#include "passes/simplify_check.h"
 
 namespace frit::testing {
 
@@ -42,6 +43,7 @@ inline void check_row(const SnippetRow& row) {
     const Built built = build(library, row.name, operands, row.attributes);
     for (const std::string& finding : verify(built.graph)) ADD_FAILURE() << finding;
     const auto results = interpret(built.graph, arrays);
+    check_simplify(built.graph, arrays, "simplified");
     ASSERT_GE(results.size(), row.want.size());
     for (size_t r = 0; r < row.want.size(); ++r) {
       const RowTensor& want = row.want[r];
