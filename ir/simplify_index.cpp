@@ -420,6 +420,12 @@ class IndexSimplifier {
 
   // c*q*(x // q) + c*(x % q) -> c*x, and c*x - c*q*(x // q) -> c*(x % q), with any common factors.
   Sum recombined(Sum p) {
+    // An index with one value adds nothing; alone it stays, so that its axis can be told.
+    if (p.size() > 1)
+      std::erase_if(p, [&](const auto& term) {
+        return std::any_of(term.first.begin(), term.first.end(),
+                           [&](const Expr& e) { return e.op() == Op::Index && a_.range(e).is_constant(); });
+      });
     for (int round = 0; round < 64; ++round) {
       MaybeSum next;
       for (const auto& [atoms, c] : p) {

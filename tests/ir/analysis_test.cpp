@@ -60,6 +60,13 @@ TEST(Analysis, Simplifies) {
   for (const auto& row : rows) EXPECT_EQ(to_string(a.simplify(row.e)), row.text) << to_string(row.e);
 }
 
+TEST(Analysis, AnIndexOfOneValueAddsNothing) {
+  IndexAnalysis a = over({c(4), c(1), c(1)});
+  EXPECT_EQ(a.simplify(i * c(2) + j), i * c(2));
+  EXPECT_EQ(a.simplify(j), j);
+  EXPECT_EQ(a.simplify(j * c(3) + k), c(0));
+}
+
 TEST(Analysis, SymbolicExtents) {
   IndexAnalysis a = over({m, n, c(8)});  // i < m, j < n
   EXPECT_EQ(a.simplify(fdiv(i * n + j, n)), i);
