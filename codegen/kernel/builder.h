@@ -122,6 +122,8 @@ class Builder {
     const At at(*this, depth);
     return emit();
   }
+  /// Where instructions go now.
+  int emission_depth() const { return at_ >= 0 ? at_ : depth(); }
   /// The depth at which a value is defined; leaves are at 0.
   int depth_of(Value v) const { return depth_of_[v.id]; }
   /// From here on scalar integer and pointer arithmetic without division goes to the outermost region that has its

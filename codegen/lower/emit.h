@@ -95,7 +95,7 @@ class NestEmitter {
   Value read_general(const Expr& e, const Access& access, int r, int v);
   Value load(kernel::Type memory, Value pointer, bool contiguous, Value offsets, Value mask, Value passthrough);
   Value from_memory(Value loaded, DType dtype);
-  Value widen(Value value, int lanes) { return b_.type(value).lanes == lanes ? value : b_.splat(value, lanes); }
+  Value widen(Value value, int lanes);
   Value integers(Op op, Value x, Value y);
   Value choose(Value condition, Value a, Value b);
   void write(const Access& access, Value value, int r, int v);
@@ -134,6 +134,7 @@ class NestEmitter {
   std::vector<Stream> streams_;
   std::map<std::tuple<Number, const void*, int>, Value> numbers_;
   std::map<std::tuple<const void*, int, int>, Value> known_;
+  const char splats_ = 0;  // its address marks the broadcasts in known_
 };
 
 /// Cuts the share [begin, end) of the flat tile space `counts` into loops; `body` gets the tile numbers of each axis.

@@ -82,6 +82,14 @@ kernel::Value NestEmitter::apply(const Expr& e, int r, int v) {
   return b_.arith(e.op(), {args[0], args[1], args[2]});
 }
 
+// A broadcast stands before its first use and serves all others that come after it in its region or below.
+kernel::Value NestEmitter::widen(Value value, int lanes) {
+  if (b_.type(value).lanes == lanes) return value;
+  Value& known = known_[{&splats_, static_cast<int>(value.id), lanes}];
+  if (!known || b_.depth_of(known) > b_.emission_depth()) known = b_.splat(value, lanes);
+  return known;
+}
+
 kernel::Value NestEmitter::integers(Op op, Value x, Value y) {
   const int lanes = std::max(b_.type(x).lanes, b_.type(y).lanes);
   return b_.arith(op, {widen(x, lanes), widen(y, lanes)});
