@@ -379,6 +379,13 @@ bool IndexAnalysis::is_non_negative(const Expr& e) {
 bool IndexAnalysis::is_inside(const Expr& e, const Expr& extent) {
   const Range r = range(e);
   if (r.low >= 0 && extent.is_constant() && r.high < extent.int_value()) return true;
+  // x // q < n as x < n*q, and x % q < n as q <= n: what symbolic extents need.
+  const bool divides = (e.op() == Op::FloorDiv || e.op() == Op::Mod) && !e.arg(1).is_constant() && is_pure(e);
+  if (divides && range(e.arg(1)).low >= 1) {
+    const Expr &x = e.arg(0), &q = e.arg(1);
+    if (e.op() == Op::Mod) return is_non_negative(extent - q);
+    return is_inside(x, extent * q);
+  }
   if (!is_non_negative(e)) return false;
   if (!is_pure(e)) {
     const Expr s = simplify(e);

@@ -62,7 +62,11 @@ std::optional<Polynomial> multiplied(const Polynomial& a, const Polynomial& b) {
   return result;
 }
 
-std::optional<Polynomial> to_polynomial(const Expr& e) {
+namespace {
+
+constexpr int kDeepestProduct = 16;  // a product nested deeper is opaque
+
+std::optional<Polynomial> to_polynomial(const Expr& e, int depth) {
   Polynomial result;
   std::vector<std::pair<Expr, int64_t>> work{{e, 1}};
   while (!work.empty()) {
@@ -94,8 +98,12 @@ std::optional<Polynomial> to_polynomial(const Expr& e) {
           work.emplace_back(next.arg(1 - constant), value);
           break;
         }
-        const auto a = to_polynomial(next.arg(0));
-        const auto b = to_polynomial(next.arg(1));
+        if (depth == kDeepestProduct) {
+          fits = add_term(result, {next}, scale);
+          break;
+        }
+        const auto a = to_polynomial(next.arg(0), depth + 1);
+        const auto b = to_polynomial(next.arg(1), depth + 1);
         const auto both = a && b ? multiplied(*a, *b) : std::nullopt;
         fits = both && add_scaled(result, *both, scale);
         break;
@@ -107,6 +115,10 @@ std::optional<Polynomial> to_polynomial(const Expr& e) {
   }
   return result;
 }
+
+}  // namespace
+
+std::optional<Polynomial> to_polynomial(const Expr& e) { return to_polynomial(e, 0); }
 
 Expr from_polynomial(const Polynomial& p) {
   Expr sum;

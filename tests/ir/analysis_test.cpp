@@ -79,6 +79,22 @@ TEST(Analysis, SymbolicExtents) {
   EXPECT_EQ(a.decide(less(i, n)), std::nullopt);
 }
 
+TEST(Analysis, SymbolicReshapes) {
+  IndexAnalysis a = over({m * n, c(8)});  // i < m*n
+  EXPECT_TRUE(a.is_inside(fdiv(i, n), m));
+  EXPECT_TRUE(a.is_inside(mod(i, n), n));
+  EXPECT_FALSE(a.is_inside(fdiv(i, n), n));
+  EXPECT_FALSE(a.is_inside(mod(i, n), m));
+  EXPECT_EQ(a.simplify(fdiv(i, n) * n + mod(i, n)), i);
+}
+
+TEST(Analysis, DeepProductsDoNotRecurse) {
+  Expr e = i + c(1);
+  for (int d = 0; d < 50'000; ++d) e = e * (j + c(2));
+  IndexAnalysis a = over({c(4), c(6)});
+  EXPECT_EQ(a.range(a.simplify(e)).high, Range::kNone);
+}
+
 TEST(Analysis, ConvolutionBounds) {
   // 0 <= i*2 + k <= 228 < 230, from LANGUAGE section 14
   IndexAnalysis a = over({c(112), c(7)});

@@ -44,6 +44,17 @@ TEST(Simplify, ViewsMoveIntoReads) {
                          "output \"y\" = %1\n");
 }
 
+TEST(Simplify, SymbolicReshapesCancel) {
+  const std::string x = "%0 = input f32[n, m] \"x\"\n";
+  expect_simplifies(x + "%1 = view f32[n*m] reads %0 (k < n*m) [k//m, k%m]\n"
+                        "%2 = compute f32[n, m] reads %1 (i < n, j < m) -> exp(x0[i*m + j])\n"
+                        "%3 = view f32[m*n] reads %2 (k < m*n) [k//m, k%m]\n"
+                        "%4 = view f32[n, m] reads %3 (i < n, j < m) [i*m + j]\n"
+                        "output \"y\" = %4\n",
+                    x + "%1 = compute f32[n, m] reads %0 (i < n, j < m) -> exp(x0[i, j])\n"
+                        "output \"y\" = %1\n");
+}
+
 TEST(Simplify, CopiesAreViews) {
   expect_simplifies(
       kX + "%1 = compute f32[6, 4] reads %0 (i < 6, j < 4) -> x0[j, i]\n"
