@@ -85,7 +85,12 @@ std::string_view instruction_of(Op op, bool is_float_type, bool is_signed_type) 
 class Printer {
  public:
   explicit Printer(const Kernel& kernel)
-      : k_(kernel), sources_(kernel::pointer_sources(kernel)), names_(kernel.values.size()) {}
+      : k_(kernel),
+        sources_(kernel::pointer_sources(kernel)),
+        is_used_(kernel.values.size(), false),
+        names_(kernel.values.size()) {
+    for (const Value v : kernel.operand_pool) is_used_[v.id] = true;
+  }
 
   std::string run() {
     entry_leaves();
@@ -220,6 +225,7 @@ class Printer {
     open_block(exit);
     for (uint32_t n = 0; n < i.result_count; ++n) {
       const Value result{i.first_result + n};
+      if (!is_used_[result.id]) continue;
       if (runs_once) {
         names_[result.id] = use(last[n]);
       } else {
@@ -250,6 +256,7 @@ class Printer {
     open_block(join);
     for (uint32_t n = 0; n < i.result_count; ++n) {
       const Value result{i.first_result + n};
+      if (!is_used_[result.id]) continue;
       line("{} = phi {} [ {}, %{} ], [ {}, %{} ]", define(result), spell(k_.type(result)), use(yields(yes)[n]),
            then_end, use(yields(no)[n]), else_end);
     }
@@ -487,6 +494,7 @@ class Printer {
 
   const Kernel& k_;
   std::vector<int> sources_;
+  std::vector<bool> is_used_;
   std::vector<std::string> names_;
   std::set<std::string> declarations_;
   std::string out_, block_ = "entry";

@@ -257,7 +257,8 @@ void NestEmitter::reduce_level(size_t level) {
     carried.push_back(streams_[s].pointer);
   }
   const std::vector<Stream> before = streams_;
-  const auto loop = b_.begin_loop(b_.i64(0), extent, b_.i64(1), std::span<const Value>(carried));
+  // A reduction over nothing is another text, so that all others need no test for it.
+  const auto loop = b_.begin_loop(b_.i64(0), extent, b_.i64(1), std::span<const Value>(carried), axis(a).extent > 0);
   index_[static_cast<size_t>(a)] = loop.i;
   depth_[static_cast<size_t>(a)] = b_.depth();
   size_t next = 0;

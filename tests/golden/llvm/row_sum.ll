@@ -51,11 +51,10 @@ b4:
   %v38 = icmp slt i64 %v37, %v0
   br i1 %v38, label %b4, label %b5
 b5:
-  %v42 = phi ptr [ %v22, %b3 ], [ %v41, %b4 ]
-  %v43 = phi float [ %v32, %b3 ], [ %v40, %b4 ]
-  %v44 = mul i64 %v8, 4
-  %v45 = getelementptr i8, ptr %v3, i64 %v44
-  store float %v43, ptr %v45, align 4
+  %v42 = phi float [ %v32, %b3 ], [ %v40, %b4 ]
+  %v43 = mul i64 %v8, 4
+  %v44 = getelementptr i8, ptr %v3, i64 %v43
+  store float %v42, ptr %v44, align 4
   %v9 = add i64 %v8, 1
   %v10 = icmp slt i64 %v9, %end
   br i1 %v10, label %b0, label %b1
