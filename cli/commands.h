@@ -22,7 +22,7 @@ void run(const RunOptions& options);
 
 struct ShowOptions {
   SubjectOptions subject;
-  std::string stage = "source";
+  std::string stage = "graph";
   std::string kernel;  // one kernel's part only
   bool json = false;
 };

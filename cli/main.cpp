@@ -81,7 +81,7 @@ void add_show(CLI::App& app, ShowOptions& options) {
   CLI::App& show = *app.add_subcommand("show", "print any stage of a model or a snippet");
   add_subject(show, options.subject);
   show.add_option("--stage", options.stage,
-                  "snippet, groups, schedule, kernel, source, asm or plan, as in --stage source");
+                  "snippet, graph, groups, schedule, kernel, source, asm or plan, as in --stage source");
   show.add_option("--kernel", options.kernel, "one kernel only, as in --kernel softmax");
   show.add_flag("--json", options.json, "one object on standard output, as in frit show f.frit --json");
   show.callback([&options] { cli::show(options); });

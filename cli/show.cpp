@@ -22,19 +22,24 @@ class Shower {
   explicit Shower(const ShowOptions& options) : options_(options) {}
 
   std::string text() {
-    using Stage = std::string (Shower::*)();
-    const std::map<std::string, Stage> stages = {{"snippet", &Shower::snippet},   {"groups", &Shower::groups},
-                                                 {"schedule", &Shower::schedule}, {"kernel", &Shower::kernel},
-                                                 {"source", &Shower::source},     {"asm", &Shower::assembly},
-                                                 {"plan", &Shower::plan}};
+    using Print = std::string (Shower::*)();
+    struct Stage {
+      Print print;
+      BuildStage until;
+    };
+    const std::map<std::string, Stage> stages = {
+        {"snippet", {&Shower::snippet, BuildStage::Places}}, {"graph", {&Shower::graph, BuildStage::Places}},
+        {"groups", {&Shower::groups, BuildStage::Places}},   {"schedule", {&Shower::schedule, BuildStage::Kernels}},
+        {"kernel", {&Shower::kernel, BuildStage::Kernels}},  {"source", {&Shower::source, BuildStage::Sources}},
+        {"asm", {&Shower::assembly, BuildStage::Sources}},   {"plan", {&Shower::plan, BuildStage::Sources}}};
     const auto stage = stages.find(options_.stage);
     if (stage == stages.end())
       throw InputError(finding("--stage", "there is no such stage", options_.stage,
-                               "snippet, groups, schedule, kernel, source, asm or plan"));
+                               "snippet, graph, groups, schedule, kernel, source, asm or plan"));
     subject_ = load_subject(options_.subject);
-    if (options_.stage != "snippet") build_ = build(subject_.graph, machine_of(cache_));
-    if (!options_.kernel.empty()) check_kernel();
-    return (this->*stage->second)();
+    if (options_.stage != "snippet") build_ = build(subject_.graph, machine_of(cache_), stage->second.until);
+    if (!options_.kernel.empty() && stage->second.until != BuildStage::Places) check_kernel();
+    return (this->*stage->second.print)();
   }
 
  private:
@@ -60,22 +65,23 @@ class Shower {
 
   // Each wanted text once, under the names of the launches that share it.
   std::string for_each_text(const char* comment, const std::function<std::string(const BuiltLaunch&)>& text_of) const {
-    std::map<int, std::string> names;
-    std::vector<const BuiltLaunch*> first;
+    std::map<std::string, std::string> names;
+    std::vector<std::string> order;
     for (const BuiltLaunch& launch : build_.launches) {
-      std::string& list = names[launch.source];
-      if (is_wanted(launch) && list.empty()) first.push_back(&launch);
+      if (!is_wanted(launch)) continue;
+      std::string text = text_of(launch);
+      std::string& list = names[text];
+      if (list.empty()) order.push_back(std::move(text));
       list += (list.empty() ? "" : ", ") + printable(launch.name);
     }
-    std::string text;
-    for (const BuiltLaunch* launch : first) {
-      if (!text.empty()) text += "\n";
-      text += fmt::format("{} {}\n{}", comment, names.at(launch->source), text_of(*launch));
-    }
-    return text;
+    std::string all;
+    for (const std::string& text : order)
+      all += fmt::format("{}{} {}\n{}", all.empty() ? "" : "\n", comment, names.at(text), text);
+    return all;
   }
 
   std::string snippet() { return definitions_text(options_.subject, subject_); }
+  std::string graph() { return to_string(build_.graph); }
   std::string groups() { return to_string(build_.grouping, build_.graph) + to_string(build_.places, build_.graph); }
 
   std::string schedule() {

@@ -6,7 +6,8 @@
 
 namespace frit {
 
-/// One finding about what a user passed in: place, what is wrong, got, expected, how to mend. Empty parts are not printed.
+/// One finding about what a user passed in: place, what is wrong, got, expected, how to mend. Empty parts are not
+/// printed.
 ///
 ///     pool.frit:4:21: read may leave the bounds of x
 ///       4 |   y[i] = max[a < k](x[i*s + a - p])
@@ -15,11 +16,11 @@ namespace frit {
 ///       expected  0 to 31, or a guarded read
 ///       fix       write x[i*s + a - p] else -inf
 struct Finding {
-  std::string where;                 // "pool.frit:4:21", "m.onnx: node 12 \"clip_1\"", "--input x"
-  std::string what;                  // lower case start, no final stop
-  std::string excerpt;               // the lines with the caret, already laid out; may be empty
-  std::string got, expected, fix;
-  std::vector<std::string> from;     // one line per call of an inlined definition
+  std::string where;         // "pool.frit:4:21", "m.onnx: node 12 \"clip_1\"", "--input x"
+  std::string what;          // lower case start, no final stop
+  std::string excerpt = {};  // the lines with the caret, already laid out; may be empty
+  std::string got = {}, expected = {}, fix = {};
+  std::vector<std::string> from = {};  // one line per call of an inlined definition
 };
 
 std::string format(const Finding& finding);
@@ -69,8 +70,8 @@ class InternalError : public Error {
 }  // namespace frit
 
 /// Checks our own promises, in every build: FRIT_CHECK(n > 0, fmt::format("n is {}", n)).
-#define FRIT_CHECK(condition, ...)                                                              \
-  do {                                                                                          \
+#define FRIT_CHECK(condition, ...)                                                                     \
+  do {                                                                                                 \
     if (!(condition)) ::frit::fail_internal(#condition, std::string(__VA_ARGS__), __FILE__, __LINE__); \
   } while (false)
 #define FRIT_UNREACHABLE() ::frit::fail_internal("unreachable", "", __FILE__, __LINE__)

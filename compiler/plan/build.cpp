@@ -177,45 +177,57 @@ void in_parallel(size_t count, Body body) {
   }
 }
 
-void lower_steps(Build& build, const Machine& machine) {
+// The launches that have work, in order of the steps; `texts` get what they print to.
+void lower_steps(Build& build, const Machine& machine, bool print, std::vector<std::string>& texts) {
   const std::vector<Step>& steps = build.places.steps;
   std::vector<BuiltLaunch> launches(steps.size());
-  std::vector<std::string> texts(steps.size());
+  std::vector<std::string> printed(steps.size());
   const StepLowering lowering(build, machine);
   in_parallel(steps.size(), [&](size_t i) {
     launches[i] = lowering.run(steps[i]);
-    if (launches[i].lowered.tiles > 0) texts[i] = print_llvm(*launches[i].lowered.kernel);
+    if (print && launches[i].lowered.tiles > 0) printed[i] = print_llvm(*launches[i].lowered.kernel);
   });
-  std::unordered_map<std::string_view, int> known;
-  build.sources.reserve(steps.size());  // the map refers to the texts
   for (size_t i = 0; i < steps.size(); ++i) {
     if (launches[i].lowered.tiles == 0) continue;
-    if (const auto found = known.find(texts[i]); found != known.end()) {
-      launches[i].source = found->second;
-    } else {
-      launches[i].source = static_cast<int>(build.sources.size());
-      build.sources.push_back({launches[i].name, "cpu", std::move(texts[i])});
-      known.emplace(build.sources.back().text, launches[i].source);
-    }
     build.launches.push_back(std::move(launches[i]));
+    texts.push_back(std::move(printed[i]));
+  }
+}
+
+void collect_sources(Build& build, std::vector<std::string> texts) {
+  std::unordered_map<std::string_view, int> known;
+  build.sources.reserve(texts.size());  // the map refers to the texts
+  for (size_t i = 0; i < texts.size(); ++i) {
+    BuiltLaunch& launch = build.launches[i];
+    const auto found = known.find(texts[i]);
+    if (found != known.end()) {
+      launch.source = found->second;
+      continue;
+    }
+    launch.source = static_cast<int>(build.sources.size());
+    build.sources.push_back({launch.name, "cpu", std::move(texts[i])});
+    known.emplace(build.sources.back().text, launch.source);
   }
 }
 
 }  // namespace
 
-Build build(Graph simplified, Grouping grouping, const Machine& machine) {
+Build build(Graph simplified, Grouping grouping, const Machine& machine, BuildStage until) {
   Build build;
   build.graph = std::move(simplified);
   build.grouping = std::move(grouping);
   build.places = place(build.graph, build.grouping);
-  lower_steps(build, machine);
+  if (until == BuildStage::Places) return build;
+  std::vector<std::string> texts;
+  lower_steps(build, machine, until == BuildStage::Sources, texts);
+  if (until == BuildStage::Sources) collect_sources(build, std::move(texts));
   return build;
 }
 
-Build build(const Graph& graph, const Machine& machine) {
+Build build(const Graph& graph, const Machine& machine, BuildStage until) {
   Graph optimized = optimize(graph);
   Grouping grouping = group(optimized, machine);
-  return build(std::move(optimized), std::move(grouping), machine);
+  return build(std::move(optimized), std::move(grouping), machine, until);
 }
 
 }  // namespace frit

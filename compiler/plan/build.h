@@ -33,12 +33,15 @@ struct Build {
   std::vector<runtime::KernelSource> sources;  // distinct texts
 };
 
+/// How far to go. A later stage includes the earlier ones.
+enum class BuildStage : uint8_t { Places, Kernels, Sources };
+
 /// Runs the passes on a verified graph: simplify, group, place, lower, print. Compiles nothing. Pure: the same graph
 /// and machine give the same texts.
 /// errors  UnsupportedError: what no schedule or printer can do on this target
-Build build(const Graph& graph, const Machine& machine);
+Build build(const Graph& graph, const Machine& machine, BuildStage until = BuildStage::Sources);
 
 /// The same from decisions that are already made.
-Build build(Graph simplified, Grouping grouping, const Machine& machine);
+Build build(Graph simplified, Grouping grouping, const Machine& machine, BuildStage until = BuildStage::Sources);
 
 }  // namespace frit

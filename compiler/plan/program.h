@@ -71,5 +71,7 @@ Machine machine_of(const runtime::KernelCache& cache);
 /// The program of a graph without large constants, from a bounded memory of recent ones; one compilation per graph at a
 /// time. Thread safe.
 std::shared_ptr<const Program> compile_remembered(const Graph& graph);
+/// How often a graph was found there.
+uint64_t remembered_programs();
 
 }  // namespace frit

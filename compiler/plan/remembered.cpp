@@ -1,3 +1,4 @@
+#include <atomic>
 #include <future>
 #include <list>
 #include <mutex>
@@ -14,7 +15,9 @@ constexpr size_t kRemembered = 256;
 // all who wait and not remembered.
 class Memory {
  public:
-  std::shared_ptr<const Program> get(const Graph& graph) {
+  using ProgramRef = std::shared_ptr<const Program>;
+
+  ProgramRef get(const Graph& graph) {
     const Digest key = structure_of(graph);
     std::promise<ProgramRef> promise;
     std::shared_future<ProgramRef> known;
@@ -29,7 +32,10 @@ class Memory {
         trim();
       }
     }
-    if (known.valid()) return known.get();
+    if (known.valid()) {
+      hits.fetch_add(1, std::memory_order_relaxed);
+      return known.get();
+    }
     try {
       ProgramRef program = Program::compile(graph);
       promise.set_value(program);
@@ -41,8 +47,9 @@ class Memory {
     }
   }
 
+  std::atomic<uint64_t> hits = 0;
+
  private:
-  using ProgramRef = std::shared_ptr<const Program>;
   struct Entry {
     std::shared_future<ProgramRef> program;
     std::list<Digest>::iterator position;
@@ -67,11 +74,14 @@ class Memory {
   std::unordered_map<Digest, Entry> entries_;
 };
 
+Memory& shared_memory() {
+  static Memory memory;
+  return memory;
+}
+
 }  // namespace
 
-std::shared_ptr<const Program> compile_remembered(const Graph& graph) {
-  static Memory memory;
-  return memory.get(graph);
-}
+std::shared_ptr<const Program> compile_remembered(const Graph& graph) { return shared_memory().get(graph); }
+uint64_t remembered_programs() { return shared_memory().hits.load(std::memory_order_relaxed); }
 
 }  // namespace frit
