@@ -63,7 +63,9 @@ class NodeImport {
   /// The numbers of an operand; UnsupportedError where they depend on data.
   Dims numbers(size_t i) const;
   int64_t number(size_t i) const;
-  /// The same for floats, which must be a small constant.
+  /// The elements of a small constant; nothing for others.
+  std::optional<std::vector<double>> small_constant(size_t i) const;
+  /// The same, and UnsupportedError for others.
   std::vector<double> reals(size_t i) const;
 
   // Attributes.

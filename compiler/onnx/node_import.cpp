@@ -41,15 +41,22 @@ int64_t NodeImport::number(size_t i) const {
   return list[0];
 }
 
-std::vector<double> NodeImport::reals(size_t i) const {
+std::optional<std::vector<double>> NodeImport::small_constant(size_t i) const {
   const Node& node = importer_.graph().node(value(i));
   const auto* constant = std::get_if<Constant>(&node.payload);
-  if (!constant || constant->array.size_bytes() > kSmallConstantBytes) {
-    unsupported(fmt::format("operand {} ({}) must be a small constant", i, quote_name(node_.inputs[i])));
-  }
+  if (!constant || constant->array.size_bytes() > kSmallConstantBytes) return {};
+  const Array& array = constant->array;
   std::vector<double> result;
-  for (int64_t k = 0; k < constant->array.size(); ++k) result.push_back(constant->array.float_at(k));
+  for (int64_t k = 0; k < array.size(); ++k) {
+    result.push_back(is_float(array.dtype()) ? array.float_at(k) : static_cast<double>(array.int_at(k)));
+  }
   return result;
+}
+
+std::vector<double> NodeImport::reals(size_t i) const {
+  std::optional<std::vector<double>> values = small_constant(i);
+  if (!values) unsupported(fmt::format("operand {} ({}) must be a small constant", i, quote_name(node_.inputs[i])));
+  return std::move(*values);
 }
 
 int64_t NodeImport::integer(std::string_view name, int64_t otherwise) const {

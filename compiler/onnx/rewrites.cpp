@@ -32,6 +32,7 @@ const Rewrite kRewrites[] = {
     {"Loop", 1, rewrite_loop, {"body"}},
     {"Pad", 2, rewrite_pad, {"mode", "pads", "value"}},
     {"Pad", 11, rewrite_pad, {"mode"}},
+    {"Pow", 7, rewrite_pow, {}},
     {"Reshape", 5, rewrite_reshape, {}},
     {"Reshape", 14, rewrite_reshape, {"allowzero"}},
     {"Resize", 10, rewrite_upsample, {"mode"}},

@@ -26,6 +26,7 @@ void rewrite_identity(NodeImport& n);
 void rewrite_dropout(NodeImport& n);
 void rewrite_cast(NodeImport& n);
 void rewrite_if(NodeImport& n);
+void rewrite_pow(NodeImport& n);
 
 // rewrites_resize.cpp
 void rewrite_resize(NodeImport& n);

@@ -117,6 +117,18 @@ void rewrite_cast(NodeImport& n) {
   n.give(0, n.call("onnx_cast", {n.value(0)}, {{"to", *to}}).front());
 }
 
+// A small whole exponent is a product: exact to one rounding each, and much cheaper than a power.
+void rewrite_pow(NodeImport& n) {
+  const bool plain =
+      n.has(1) && n.shape(1).size() <= n.shape(0).size() && element_count(n.shape(1)) == 1 && is_float(n.slot(0).dtype);
+  const std::optional<std::vector<double>> e = plain ? n.small_constant(1) : std::nullopt;
+  if (!e) return import_definition(n);
+  const double exponent = e->front();
+  if (exponent == 1) return n.alias(0, 0);
+  if (exponent != 2 && exponent != 3 && exponent != -1) return import_definition(n);
+  n.give(0, n.call("onnx_power", {n.value(0)}, {{"e", static_cast<int64_t>(exponent)}}).front());
+}
+
 void rewrite_if(NodeImport& n) {
   if (!n.slot(0).known) {
     n.unsupported("its condition depends on data",

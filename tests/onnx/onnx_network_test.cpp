@@ -65,5 +65,32 @@ INSTANTIATE_TEST_SUITE_P(All, InterpretedNetworks,
                          testing::Values("silero_v6", "magika", "light_shufflenet", "light_squeezenet"),
                          [](const auto& info) { return std::string(info.param); });
 
+// One net in four styles, If against none and LSTM against Gemm with Sigmoid and Tanh: the numbers are the same.
+TEST(SpeechNetworks, AllStylesAgree) {
+  const auto folder = seeded::models_dir() / "silero-vad/silero_vad/data";
+  if (!std::filesystem::exists(folder / "silero_vad.onnx")) GTEST_SKIP() << folder << " is not fetched";
+  Array chunk(DType::F32, {1, 576}), state(DType::F32, {2, 1, 128}), rate(DType::I64, {});
+  for (int64_t i = 0; i < chunk.size(); ++i) chunk.set_float(i, seeded::voice(static_cast<uint64_t>(i) + 4096));
+  for (int64_t i = 0; i < state.size(); ++i) state.set_float(i, seeded::voice(static_cast<uint64_t>(i)));
+  rate.set_int(0, 16000);
+  const std::map<std::string, Array> feeds = {{"input", chunk}, {"state", state}};
+  std::vector<std::vector<double>> probabilities, states;
+  for (const char* file :
+       {"silero_vad.onnx", "silero_vad_16k_op15.onnx", "silero_vad_op18_ifless.onnx", "silero_vad_openvino_16k.onnx"}) {
+    ImportOptions options;
+    options.shapes = {{"input", {1, 576}}, {"state", {2, 1, 128}}};
+    if (std::string(file).find("openvino") == std::string::npos) options.values = {{"sr", rate}};
+    const auto results = interpret(import_onnx(folder / file, standard_library(), options).graph, feeds);
+    ASSERT_EQ(results.size(), 2u) << file;
+    probabilities.push_back(results[0].values);
+    states.push_back(results[1].values);
+  }
+  EXPECT_GT(probabilities[0][0], 0);
+  for (size_t k = 1; k < states.size(); ++k) {
+    EXPECT_NEAR(probabilities[k][0], probabilities[0][0], 1e-6) << k;
+    for (size_t i = 0; i < states[0].size(); ++i) ASSERT_NEAR(states[k][i], states[0][i], 1e-6) << k << " " << i;
+  }
+}
+
 }  // namespace
 }  // namespace frit::onnx
