@@ -29,7 +29,7 @@ struct ImportOptions {
   /// Values inside the model to give as outputs too, after the model's own.
   std::vector<std::string> more_outputs = {};
   /// Initializers that are also graph inputs and that the caller will pass in (IR version 4 and up). The others are
-  /// constants.
+  /// constants; names of plain inputs may stand here too.
   std::vector<std::string> fed_initializers = {};
   /// Every float ConstantOfShape of an initializer becomes a weight with seeded random values (docs/references.md),
   /// so that networks whose weights are one number can be told from wrong ones.

@@ -274,6 +274,7 @@ void Importer::add_inputs(Scope& scope, Imported& result) {
   }
   for (const std::string& name : options_.fed_initializers) {
     const auto same = [&](const ValueDef* v) { return v->name == name; };
+    if (!scope.names.contains(name) && std::ranges::any_of(inputs, same)) continue;  // an input like any other
     if (scope.names.contains(name) && std::ranges::any_of(inputs, same)) {
       if (model_.ir_version >= 4) continue;
       throw InputError(Finding{model_.path,

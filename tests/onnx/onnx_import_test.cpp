@@ -68,7 +68,7 @@ TEST(OnnxImport, B182_InitializersThatAreInputs) {
   m.ir_version = 3;
   EXPECT_EQ(interpret(import_text(m).graph, {{"x", row({3})}}).front().values[0], 6);
   EXPECT_NE(import_error(m, {.fed_initializers = {"w"}}).find("IR version 3"), std::string::npos);
-  EXPECT_NE(import_error(m, {.fed_initializers = {"x"}}).find("no such initializer"), std::string::npos);
+  EXPECT_NE(import_error(m, {.fed_initializers = {"nosuch"}}).find("no such initializer"), std::string::npos);
 }
 
 TEST(OnnxImport, ValuesKnownNow) {
