@@ -40,11 +40,23 @@ Expr polynomial(const TargetFacts& facts, const Expr& x, std::initializer_list<d
 /// |magnitude| with the sign bit of `sign`.
 Expr copy_sign(const Expr& magnitude, const Expr& sign);
 
+Expr exp_of(const TargetFacts& facts, const Expr& x);
+Expr expm1_of(const TargetFacts& facts, const Expr& x);
+Expr log_of(const TargetFacts& facts, const Expr& x);
+Expr log1p_of(const TargetFacts& facts, const Expr& x);
+
+/// x = q * pi/2 + r for x >= 0; q modulo 4 in the low bits of a u32, |r| <= pi/4.
+struct Quadrant {
+  Expr q, r;
+};
+Quadrant reduce_by_half_pi(const TargetFacts& facts, const Expr& x);
+
 // By topic; each gives an expression for the operation of `e`, whose operands are expanded already. An empty result:
 // not of this topic.
 Expr define_integer(const Expr& e);
 Expr define_rounding(const Expr& e, const TargetFacts& facts);
 Expr define_exponential(const Expr& e, const TargetFacts& facts);
+Expr define_hyperbolic(const Expr& e, const TargetFacts& facts);
 Expr define_trigonometric(const Expr& e, const TargetFacts& facts);
 Expr define_power(const Expr& e, const TargetFacts& facts);
 Expr define_cast(const Expr& e, const TargetFacts& facts);

@@ -76,8 +76,8 @@ class Expander {
     for (const Expr& result : {define_simple(e), define_cast(e, facts_), define_integer(e), define_rounding(e, facts_)})
       if (result) return result;
     if (kernel::is_primitive(e.op()) && !(e.op() == Op::Fma && !facts_.has_fma)) return {};
-    if (e.dtype() == DType::F32)
-      for (const auto& define_topic : {define_exponential, define_trigonometric, define_power})
+    if (e.dtype() == DType::F32 || e.dtype() == DType::F64)
+      for (const auto& define_topic : {define_exponential, define_hyperbolic, define_trigonometric, define_power})
         if (Expr result = define_topic(e, facts_)) return result;
     throw UnsupportedError(Finding{.where = {},
                                    .what = fmt::format("{} of {} has no definition", name(e.op()), name(e.dtype())),

@@ -72,7 +72,8 @@ Expr pow_of_constant(const Expr& x, double y) {
   if (y == 2) return x * x;
   if (y == 3) return x * x * x;
   if (y != 0.5 && y != 0.25 && y != 0.75) return {};
-  const Expr magnitude = select(equal(x, f32(-kInfinity)), f32(kInfinity), x + f32(0));  // -0 gives 0, -inf gives inf
+  const Expr magnitude =
+      select(equal(x, number(x, -kInfinity)), number(x, kInfinity), x + number(x, 0));  // -0 gives 0, -inf gives inf
   const Expr root = unary(Op::Sqrt, magnitude);
   if (y == 0.5) return root;
   const Expr fourth = unary(Op::Sqrt, root);
@@ -85,7 +86,7 @@ Expr define_power(const Expr& e, const TargetFacts& facts) {
   if (e.op() != Op::Pow) return {};
   if (e.arg(1).is_constant())
     if (Expr simple = pow_of_constant(e.arg(0), e.arg(1).float_value())) return simple;
-  return pow_of(facts, e.arg(0), e.arg(1));
+  return e.dtype() == DType::F32 ? pow_of(facts, e.arg(0), e.arg(1)) : Expr();
 }
 
 }  // namespace frit::functions
