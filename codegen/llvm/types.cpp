@@ -29,7 +29,7 @@ std::string spell_scalar(DType dtype) {
     case DType::F16:
       return "half";
     case DType::BF16:
-      return "bfloat";
+      return "i16";  // only moved: as a float, masked moves of it would become calls of conversions
     case DType::F32:
       return "float";
     case DType::F64:
@@ -51,8 +51,6 @@ std::string spell_number(DType dtype, uint64_t bits) {
       return bits ? "true" : "false";
     case DType::F16:
       return fmt::format("0xH{:04X}", bits);
-    case DType::BF16:
-      return fmt::format("0xR{:04X}", bits);
     case DType::F32:
       return fmt::format("0x{:016X}", widened(static_cast<uint32_t>(bits)));
     case DType::F64:
@@ -72,8 +70,9 @@ std::string spell(Type type) {
 
 std::string mangle(Type type) {
   if (type.is_pointer) return "p0";
+  const bool is_float_type = is_float(type.dtype) && type.dtype != DType::BF16;
   std::string element =
-      is_float(type.dtype) ? std::string(name(type.dtype)) : "i" + std::to_string(kernel::bit_width(type.dtype));
+      is_float_type ? std::string(name(type.dtype)) : "i" + std::to_string(kernel::bit_width(type.dtype));
   return type.is_vector() ? fmt::format("v{}{}", type.lanes, element) : element;
 }
 

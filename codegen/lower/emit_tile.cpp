@@ -220,9 +220,13 @@ void NestEmitter::results(int rows, int vectors) {
 kernel::Value NestEmitter::lane_mask(int v) {
   Value& known = known_[{nullptr, 0, v}];
   if (known) return known;
-  const kernel::Type lanes = kernel::vector_of(DType::I64, schedule_.lanes);
-  const Value offset = b_.sub(remaining_, b_.i64(int64_t{v} * schedule_.lanes));
-  return known = b_.lt(b_.iota(lanes), b_.splat(offset, schedule_.lanes));
+  // Where it is first asked for may be deeper than where it is asked for next.
+  known = b_.at_depth(b_.depth_of(remaining_), [&] {
+    const kernel::Type lanes = kernel::vector_of(DType::I64, schedule_.lanes);
+    const Value offset = b_.sub(remaining_, b_.i64(int64_t{v} * schedule_.lanes));
+    return b_.lt(b_.iota(lanes), b_.splat(offset, schedule_.lanes));
+  });
+  return known;
 }
 
 // ------------------------------------------------------------------------------------------------ reduction
@@ -432,6 +436,11 @@ kernel::Value NestEmitter::tile_pointer(const Access& access) {
       const Value block = b_.trunc_div(index_[a], b_.i64(access.block));
       pointer = b_.ptr_add(
           pointer, b_.mul(block, number(Number::BlockStride, &access, 0, access.block_stride * size, "block_bytes")));
+      // Tiles start at blocks; single vectors of a tail need not.
+      if (int64_t{part_.vectors} * schedule_.lanes != access.block) {
+        const Value within = b_.sub(index_[a], b_.mul(block, b_.i64(access.block)));
+        pointer = b_.ptr_add(pointer, b_.mul(within, stride_bytes(access, static_cast<int>(a))));
+      }
     } else if (access.coefficients[a] != 0) {
       pointer = b_.ptr_add(pointer, b_.mul(index_[a], stride_bytes(access, static_cast<int>(a))));
     }

@@ -200,7 +200,8 @@ class Inliner {
     if (!facts_.is_pointwise(reader) || as_margins_[at(reader)]) return false;
     const Compute& own = *facts_.compute(reader);
     if (own.results.size() != 1) return false;
-    if (free_iterations(own) != element_count(facts_.graph.node(node).results[0].shape)) return false;
+    const double elements = element_count(facts_.graph.node(node).results[0].shape);
+    if (free_iterations(own) != elements || elements == 0) return false;
     bool plain = true;
     std::vector<Expr> first;
     for_each_read(node, reader, [&](const Expr& e, bool) {

@@ -233,8 +233,9 @@ class LayoutChooser {
   }
 
   void pack(const Anchor& anchor) {
-    pack_map(anchor);
     const Value weights = source(anchor.flat, anchor.weights);
+    if (element_count(graph_.type(weights).shape) == 0) return;  // sums of nothing
+    pack_map(anchor);
     if (!is_constant(weights)) return;
     const int lanes = machine_.vector_bytes / size_bytes(anchor.weights.dtype());
     // Dims of the weights: those of output channels (or groups) against reduced ones.
