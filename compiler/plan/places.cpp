@@ -162,14 +162,13 @@ class Placer {
       for (size_t r = 0; r < n.results.size(); ++r) give_block({node, static_cast<int>(r)});
       return;
     }
+    if (payload<Input>(graph_, node)) return give_given(node, StorageKind::Input);  // callers bind them all
     if (!needed_.contains({node, 0}) || padding_[at(node)] >= 0) return;
     if (const Assemble* assemble = payload<Assemble>(graph_, node)) {
       give_block({node, 0});
       place_parts(node, *assemble);
     } else if (const View* view = payload<View>(graph_, node)) {
       if (out_.of.contains({node, 0})) place_base(node, *view);
-    } else if (payload<Input>(graph_, node)) {
-      give_given(node, StorageKind::Input);
     } else if (payload<Constant>(graph_, node)) {
       give_given(node, StorageKind::Constant);
     } else {

@@ -129,8 +129,9 @@ Linear Ranges::linear(const Expr& e) {
     case Op::Index: {
       Linear form;
       const int var = static_cast<int>(e.bits());
-      // An index of extent 1 is always 0.
-      if (vars_[static_cast<size_t>(var)].extent != 1) form.vars[var] = 1;
+      // An index of extent 1 is always 0. One with a bound is not dropped: where its range is empty it says so.
+      const IndexVar& v = vars_[static_cast<size_t>(var)];
+      if (v.extent != 1 || (v.bound && !v.bound.is_constant())) form.vars[var] = 1;
       return form;
     }
     case Op::Symbol: {
