@@ -93,6 +93,15 @@ void add_scaled(Linear& a, const Linear& b, Wide by) {
   }
 }
 
+// Far from the ends of 128 bits, so that sums and products of two stay exact.
+bool is_small(const Linear& form) {
+  constexpr Wide kSmall = Wide{1} << 62;
+  const auto small = [&](Wide c) { return c < kSmall && c > -kSmall; };
+  return small(form.constant) &&
+         std::all_of(form.vars.begin(), form.vars.end(), [&](const auto& v) { return small(v.second); }) &&
+         std::all_of(form.terms.begin(), form.terms.end(), [&](const auto& t) { return small(t.second.second); });
+}
+
 Linear term(const Expr& e) {
   Linear form;
   form.terms[e.id()] = {e, 1};
@@ -147,13 +156,15 @@ Linear Ranges::linear(const Expr& e) {
     case Op::Add:
     case Op::Sub: {
       Linear form = linear(e.arg(0));
-      add_scaled(form, linear(e.arg(1)), e.op() == Op::Add ? 1 : -1);
+      const Linear other = linear(e.arg(1));
+      if (!is_small(form) || !is_small(other)) return term(e);
+      add_scaled(form, other, e.op() == Op::Add ? 1 : -1);
       return form;
     }
     case Op::Mul: {
       Linear a = linear(e.arg(0)), b = linear(e.arg(1));
       if (a.is_constant()) std::swap(a, b);
-      if (!b.is_constant()) return term(e);
+      if (!b.is_constant() || !is_small(a) || !is_small(b)) return term(e);
       scale(a, b.constant);
       return a;
     }
@@ -233,6 +244,10 @@ Linear Ranges::eliminate(Linear form, bool upper, int keep) {
     const IndexVar& info = vars_[static_cast<size_t>(var)];
     if (info.bound) {
       Linear last = linear(info.bound);
+      if (!is_small(last) || c >= kInfinite || c <= -kInfinite) {
+        form.constant = upper ? kInfinite : -kInfinite;
+        return form;
+      }
       last.constant -= 1;
       add_scaled(form, last, c);
     } else if (info.extent < 0) {

@@ -331,10 +331,10 @@ TensorPtr Elaborator::build_target(const Target& target, std::vector<LeftAxis> a
     Tensor::Axis written{{}, axis.real};
     for (const int var : axis.vars) written.factors.push_back(vars_[static_cast<size_t>(var)].extent);
     const int64_t extent = written.extent();
-    if (extent < 0) fail(target.span, "this tensor is too large");
     tensor->shape[static_cast<size_t>(axis.real)] = extent;
     tensor->axes.push_back(std::move(written));
   }
+  if (product(tensor->shape) < 0) fail(target.span, "this tensor is too large", type_text(*tensor));
   Value node;
   const Expr& e = value.e;
   const Record* record = e.op() == Op::Read ? &records_[static_cast<size_t>(e.slot()) / 2] : nullptr;

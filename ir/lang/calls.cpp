@@ -18,6 +18,7 @@ struct FloatFunction {
 };
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }
+int64_t wrapping_negative(int64_t v) { return static_cast<int64_t>(-static_cast<uint64_t>(v)); }
 double reciprocal(double x) { return 1 / x; }
 double rsqrt(double x) { return 1 / std::sqrt(x); }
 double round_even(double x) { return std::nearbyint(x); }
@@ -146,14 +147,16 @@ std::optional<Val> Elaborator::call_builtin(const Ex& e, const Ctx& ctx) {
 // ---------------------------------------------------------------------------------------------------- on sizes and
 // lists
 
-const Tensor& Elaborator::tensor_argument(const Ex& e, size_t k) {
-  const Ex* arg = k < e.call_args.size() ? e.call_args[k].value.get() : nullptr;
-  if (!arg || arg->kind != Ex::Kind::Read || arg->bracketed)
-    fail(e.span, fmt::format("{} takes the name of an operand", e.text));
-  const auto v = lookup(arg->text);
-  if (!v) unknown_name(*arg);
-  if (!v->is_tensor()) fail(arg->span, fmt::format("{} is not a tensor", arg->text), to_string(*v));
-  return *v->tensor;
+// Whether an operand was passed.
+bool Elaborator::has(const Ex& e) {
+  const Ex* arg = e.call_args.size() == 1 ? e.call_args[0].value.get() : nullptr;
+  if (!arg || arg->kind != Ex::Kind::Read || arg->bracketed) fail(e.span, "has takes the name of an operand");
+  const auto& params = self_->def->params;
+  if (std::none_of(params.begin(), params.end(), [&](const Param& p) { return p.name == arg->text; }))
+    fail(arg->span, fmt::format("{} is not an operand", arg->text));
+  // A `const` operand that is absent is known by its default only.
+  const auto at = self_->params.find(arg->text);
+  return at != self_->params.end() && !(at->second.is_tensor() && at->second.tensor->absent);
 }
 
 std::optional<Val> Elaborator::call_static(const Ex& e, const Ctx& ctx) {
@@ -164,7 +167,7 @@ std::optional<Val> Elaborator::call_static(const Ex& e, const Ctx& ctx) {
     if (ctx.elem < 0) fail(e.span, "axis(..) is the position in a pattern, and this is none");
     return int_val(ctx.elem);
   }
-  if (f == "has") return bool_val(!tensor_argument(e, 0).absent);
+  if (f == "has") return bool_val(has(e));
   Ctx inner = ctx.element(-1).at(Place::Extent);
   if (f == "len") {
     const std::vector<Val> args = arguments(e, inner, 1, 1);
@@ -402,12 +405,12 @@ std::optional<Val> Elaborator::call_scalar(const Ex& e, const Ctx& ctx) {
     const Val v = scalars(1, 1)[0];
     if (v.kind == Val::Kind::Choice)
       return map_choice(v, [&](const Val& s) {
-        return f == "abs" ? (s.is_int() ? int_val(std::abs(s.i)) : float_val(std::fabs(s.f)))
+        return f == "abs" ? (s.is_int() ? int_val(s.i < 0 ? wrapping_negative(s.i) : s.i) : float_val(std::fabs(s.f)))
                           : float_val(s.number() > 0   ? 1
                                       : s.number() < 0 ? -1
                                                        : 0);
       });
-    if (v.is_int()) return int_val(f == "abs" ? (v.i < 0 ? -v.i : v.i) : (v.i > 0) - (v.i < 0));
+    if (v.is_int()) return int_val(f == "abs" ? (v.i < 0 ? wrapping_negative(v.i) : v.i) : (v.i > 0) - (v.i < 0));
     if (v.kind == Val::Kind::Float) return float_val(f == "abs" ? std::fabs(v.f) : v.f > 0 ? 1 : v.f < 0 ? -1 : v.f);
     if (!v.is_scalar() || v.dtype == DType::Bool) fail(e.span, fmt::format("{} takes a number", f), to_string(v));
     return scalar_val(unary(f == "abs" ? Op::Abs : Op::Sign, v.e), v.dtype, v.shape);
@@ -486,7 +489,7 @@ Val Elaborator::reshape(const Ex& e, const Ctx& ctx) {
       if (open >= 0) fail(e.span, "reshape takes one -1 at most", to_string(args[1]));
       open = static_cast<int64_t>(shape.size());
     } else {
-      known *= v.i;
+      if (__builtin_mul_overflow(known, v.i, &known)) fail(e.span, "this shape is too large", to_string(args[1]));
     }
     shape.push_back(v.i);
   }

@@ -237,7 +237,7 @@ class Elaborator {
   Val size_of(const Ex& e, const Ctx& ctx);
   Val index_of(const Ex& e, const Ctx& ctx);
   std::vector<Val> arguments(const Ex& e, const Ctx& ctx, size_t least, size_t most);
-  const Tensor& tensor_argument(const Ex& e, size_t k);
+  bool has(const Ex& e);
   Val reshape(const Ex& e, const Ctx& ctx);
   Val concat(const Ex& e, const Ctx& ctx);
 

@@ -178,14 +178,14 @@ Val Elaborator::pick(const Val& list, const std::vector<ExPtr>& items, size_t fi
     const auto bound = [&](const ExPtr& e, int64_t absent) {
       if (!e) return absent;
       int64_t at = integer(*e);
-      if (at < 0) at += n;
+      if (at < 0) at = std::max(at, -n - 1) + n;
       return std::clamp<int64_t>(at, 0, n);
     };
     const int64_t from = bound(item.args[0], 0), to = std::max(from, bound(item.args[1], n));
     return list_val({list.list->begin() + from, list.list->begin() + to});
   }
   const int64_t at = integer(item);
-  const int64_t wrapped = at < 0 ? at + n : at;
+  const int64_t wrapped = at < 0 ? std::max(at, -n - 1) + n : at;
   if (wrapped < 0 || wrapped >= n)
     fail(item.span, fmt::format("position {} is outside the list", at), fmt::format("{} elements", n));
   return (*list.list)[static_cast<size_t>(wrapped)];

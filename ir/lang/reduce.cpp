@@ -6,6 +6,11 @@
 #include "ir/lang/elaborate.h"
 
 namespace frit::lang {
+namespace {
+
+constexpr int64_t kFar = int64_t{1} << 32;  // beyond any axis; sums with it do not overflow
+
+}  // namespace
 
 int Elaborator::add_var(std::string name, Span span, int64_t extent, bool reduced) {
   IndexVar var;
@@ -180,7 +185,7 @@ std::vector<LeftAxis> Elaborator::bind(const std::vector<Slot>& slots, Frame* fr
   const auto rank = static_cast<int64_t>(axes.size());
   for (const Consecutive& run : runs)
     for (int k = 0; k < run.count; ++k)
-      fixed[run.first + static_cast<size_t>(k)] = (run.at < 0 ? run.at + rank : run.at) + k;
+      fixed[run.first + static_cast<size_t>(k)] = std::clamp(run.at, -kFar, kFar) + (run.at < 0 ? rank + k : k);
   const std::vector<int> real = place(fixed, span, "the result");
   for (size_t i = 0; i < axes.size(); ++i) axes[i].real = real[i];
   return axes;

@@ -9,6 +9,8 @@
 namespace frit::lang {
 namespace {
 
+constexpr int64_t kFar = int64_t{1} << 32;  // beyond any axis; sums with it do not overflow
+
 std::string dims_text(const std::vector<Slot>& dims) {
   std::string text;
   for (const Slot& dim : dims) text += (text.empty() ? "" : ", ") + to_text(dim);
@@ -274,7 +276,7 @@ std::vector<int> Elaborator::place(const std::vector<std::optional<int64_t>>& fi
   std::vector<bool> taken(fixed.size(), false);
   for (size_t i = 0; i < fixed.size(); ++i) {
     if (!fixed[i]) continue;
-    const int64_t at = *fixed[i] < 0 ? *fixed[i] + rank : *fixed[i];
+    const int64_t near = std::clamp(*fixed[i], -kFar, kFar), at = near < 0 ? near + rank : near;
     if (at < 0 || at >= rank)
       fail(span, fmt::format("{} has no axis {}", what, *fixed[i]), fmt::format("rank {}", rank),
            fmt::format("an axis from {} to {}", -rank, rank - 1));
@@ -314,7 +316,7 @@ bool Elaborator::match_operand(const Param& param, TensorPtr& tensor, bool last_
       if (item.at && item.at->is_list()) item.count = static_cast<int>(item.at->list->size());
       if (item.count < 0 && item.at && item.at->is_int()) {
         // At an integer it takes all axes from there to the last.
-        const int64_t at = item.at->i < 0 ? item.at->i + rank : item.at->i;
+        const int64_t near = std::clamp(item.at->i, -kFar, kFar), at = near < 0 ? near + rank : near;
         if (at < 0 || at > rank)
           fail(slot.at->span, fmt::format("{} has no axis {}", param.name, item.at->i),
                fmt::format("{} {}", param.name, type_text(*tensor)), fmt::format("an axis from {} to {}", -rank, rank));
@@ -355,7 +357,7 @@ bool Elaborator::match_operand(const Param& param, TensorPtr& tensor, bool last_
     }
     for (int k = 0; k < item.count; ++k) {
       std::optional<int64_t> at;
-      if (item.at && item.at->is_int()) at = item.at->i < 0 ? item.at->i + rank + k : item.at->i + k;
+      if (item.at && item.at->is_int()) at = std::clamp(item.at->i, -kFar, kFar) + (item.at->i < 0 ? rank + k : k);
       if (item.at && item.at->is_list()) at = (*item.at->list)[static_cast<size_t>(k)].i;
       fixed.push_back(at);
       axes.emplace_back(&slot, slot.pack || slot.kind == Slot::Kind::Dots ? k : -1);
@@ -471,7 +473,7 @@ bool Elaborator::solve_axis(const Param& param, const Slot& slot, int64_t extent
       open = &f;
       continue;
     }
-    product *= f.extent;
+    if (__builtin_mul_overflow(product, f.extent, &product)) fail(slot.span, "this axis is too large", to_text(slot));
     if (f.slot->kind != Slot::Kind::Int) known_text += fmt::format(", {} = {}", f.name, f.extent);
   }
   const bool fits = open ? (product == 0 ? extent == 0 : extent % product == 0) : product == extent;
