@@ -8,6 +8,7 @@
 
 #include "compiler/onnx/bind.h"
 #include "compiler/onnx/decode.h"
+#include "compiler/onnx/evaluate_constant.h"
 
 namespace frit::onnx {
 namespace {
@@ -121,6 +122,16 @@ Value Importer::value_of(Slot& slot, const std::string& name) {
     slot.value = graph_.add_constant(to_array(*slot.initializer, model_, where), name);
   }
   return *slot.value;
+}
+
+std::optional<Array> Importer::know(Slot& slot, const std::string& name) {
+  if (slot.unsupported) return {};
+  if (slot.known && slot.known->numbers()) return to_array(*slot.known);
+  const uint64_t elements = static_cast<uint64_t>(element_count(slot.shape));
+  if (elements * static_cast<uint64_t>(size_bytes(slot.dtype)) > kSmallConstantBytes) return {};
+  std::optional<Array> array = evaluate_constant(graph_, value_of(slot, name));
+  if (array) slot.known = known_from(*array);
+  return array;
 }
 
 void Importer::define(Scope& scope, const NodeDef& node, size_t output, std::shared_ptr<Slot> slot) {

@@ -123,6 +123,8 @@ class Importer {
   void import_nodes(const GraphDef& graph, Scope& scope, const std::vector<std::string>& wanted);
   void add_initializers(const GraphDef& graph, Scope& scope);
   Value value_of(Slot& slot, const std::string& name);
+  /// The elements of a small value made of constants; where they are integers the slot knows them from then on.
+  std::optional<Array> know(Slot& slot, const std::string& name);
   size_t unsupported_count() const { return unsupported_.size(); }
   /// Counts memory for constants that a few bytes of the file ask for; InputError above kMaxMadeBytes.
   void allow_bytes(uint64_t bytes);

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "compiler/onnx/decode.h"
 #include "compiler/onnx/importer.h"
 
@@ -25,14 +27,24 @@ Slot& NodeImport::slot(size_t i) const {
 Value NodeImport::value(size_t i) const { return importer_.value_of(slot(i), node_.inputs[i]); }
 
 Dims NodeImport::numbers(size_t i) const {
-  const Slot& operand = slot(i);
-  std::optional<Dims> numbers;
-  if (operand.known) numbers = operand.known->numbers();
-  if (!numbers) {
+  const std::optional<Array> known = importer_.know(slot(i), node_.inputs[i]);
+  if (!known) {
     unsupported(fmt::format("operand {} ({}) must be known when the model is imported, and depends on data", i,
                             quote_name(node_.inputs[i])));
   }
-  return *numbers;
+  Dims result;
+  for (int64_t k = 0; k < known->size(); ++k) {
+    if (is_float(known->dtype())) {
+      const double value = known->float_at(k);
+      if (value != std::floor(value) || std::abs(value) > 0x1p53) {
+        wrong(fmt::format("operand {} must be whole numbers", i), fmt::format("{}", value));
+      }
+      result.push_back(static_cast<int64_t>(value));
+    } else {
+      result.push_back(known->int_at(k));
+    }
+  }
+  return result;
 }
 
 int64_t NodeImport::number(size_t i) const {
@@ -42,10 +54,9 @@ int64_t NodeImport::number(size_t i) const {
 }
 
 std::optional<std::vector<double>> NodeImport::small_constant(size_t i) const {
-  const Node& node = importer_.graph().node(value(i));
-  const auto* constant = std::get_if<Constant>(&node.payload);
-  if (!constant || constant->array.size_bytes() > kSmallConstantBytes) return {};
-  const Array& array = constant->array;
+  const std::optional<Array> known = importer_.know(slot(i), node_.inputs[i]);
+  if (!known) return {};
+  const Array& array = *known;
   std::vector<double> result;
   for (int64_t k = 0; k < array.size(); ++k) {
     result.push_back(is_float(array.dtype()) ? array.float_at(k) : static_cast<double>(array.int_at(k)));

@@ -30,6 +30,7 @@ const Rewrite kRewrites[] = {
      {"activation_alpha", "activation_beta", "activations", "clip", "direction", "hidden_size", "input_forget",
       "layout"}},
     {"Loop", 1, rewrite_loop, {"body"}},
+    {"OneHot", 9, rewrite_one_hot, {"axis"}},
     {"Pad", 2, rewrite_pad, {"mode", "pads", "value"}},
     {"Pad", 11, rewrite_pad, {"mode"}},
     {"Pow", 7, rewrite_pow, {}},

@@ -18,6 +18,7 @@ void rewrite_split(NodeImport& n);
 void rewrite_concat(NodeImport& n);
 void rewrite_pad(NodeImport& n);
 void rewrite_tile(NodeImport& n);
+void rewrite_one_hot(NodeImport& n);
 
 // rewrites_constant.cpp
 void rewrite_constant(NodeImport& n);

@@ -130,7 +130,7 @@ void rewrite_pow(NodeImport& n) {
 }
 
 void rewrite_if(NodeImport& n) {
-  if (!n.slot(0).known) {
+  if (!n.small_constant(0)) {
     n.unsupported("its condition depends on data",
                   "bind the inputs that decide it; a branch is chosen when the model is imported");
   }

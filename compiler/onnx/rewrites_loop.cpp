@@ -14,10 +14,10 @@ std::shared_ptr<Slot> copy_of(NodeImport& n, Slot& slot, const std::string& name
   return std::make_shared<Slot>(slot);
 }
 
-bool truth(NodeImport& n, const Slot& slot) {
-  const auto numbers = slot.known ? slot.known->numbers() : std::nullopt;
-  if (!numbers || numbers->size() != 1) n.unsupported("its condition depends on data");
-  return numbers->front() != 0;
+bool truth(NodeImport& n, Slot& slot, const std::string& name) {
+  const std::optional<Array> known = n.importer().know(slot, name);
+  if (!known || known->size() != 1) n.unsupported("its condition depends on data");
+  return known->int_at(0) != 0;
 }
 
 Value stacked(NodeImport& n, const std::vector<std::shared_ptr<Slot>>& parts, const std::string& name) {
@@ -48,7 +48,7 @@ void rewrite_loop(NodeImport& n) {
   if (trips > kMaxTrips) {
     n.unsupported(fmt::format("{} trips, and trips are unrolled", trips), fmt::format("at most {}", kMaxTrips));
   }
-  bool go = n.has(1) ? truth(n, n.slot(1)) : true;
+  bool go = n.has(1) ? truth(n, n.slot(1), n.node().inputs[1]) : true;
 
   std::vector<std::shared_ptr<Slot>> state;
   for (size_t i = 0; i < carried; ++i) state.push_back(copy_of(n, n.slot(i + 2), n.node().inputs[i + 2]));
@@ -80,7 +80,7 @@ void rewrite_loop(NodeImport& n) {
       if (!slot) n.wrong("an output of the body that nothing makes", quote_name(name));
       results.push_back(copy_of(n, *slot, name));
     }
-    go = truth(n, *results[0]);
+    go = truth(n, *results[0], wanted[0]);
     for (size_t i = 0; i < carried; ++i) state[i] = results[i + 1];
     for (size_t i = 0; i < scans.size(); ++i) scans[i].push_back(results[carried + 1 + i]);
   }

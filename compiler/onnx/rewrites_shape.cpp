@@ -181,4 +181,11 @@ void rewrite_tile(NodeImport& n) {
   n.give(0, n.call("onnx_tile", {n.value(0)}, {{"repeats", repeats}}).front());
 }
 
+void rewrite_one_hot(NodeImport& n) {
+  const int64_t depth = n.number(1);
+  if (depth < 0 || depth > (int64_t{1} << 30)) n.wrong("bad depth", std::to_string(depth));
+  const int64_t axis = checked_axis(n.integer("axis", -1), rank(n) + 1);
+  n.give(0, n.call("onnx_one_hot", {n.value(0), n.value(2)}, {{"depth", depth}, {"axis", axis}}).front());
+}
+
 }  // namespace frit::onnx

@@ -53,6 +53,21 @@ TEST(OnnxImport, B184_EachShapeIsItsOwn) {
   }
 }
 
+TEST(OnnxImport, B184_SameConvOfEachLength) {
+  ModelText m;
+  m.graph.inputs = {{"x", {"N", 1, "L"}, 1}};
+  m.graph.initializers = {floats("w", {1, 1, 3}, {1, 10, 100})};
+  m.graph.nodes = {{"Conv", {"x", "w"}, {"y"}, {attr("auto_pad", "SAME_UPPER")}, "", ""}};
+  m.graph.outputs = {"y"};
+  for (const int64_t l : {1, 3, 5, 0}) {
+    const Imported i = import_text(m, {.shapes = {{"x", {1, 1, l}}}});
+    std::vector<double> want;
+    for (int64_t k = 0; k < l; ++k) want.push_back((k > 0 ? 1 : 0) + 10 + (k + 1 < l ? 100 : 0));
+    expect_near(interpret(i.graph, {{"x", row(std::vector<float>(static_cast<size_t>(l), 1), {1, 1, l})}}).front(),
+                {1, 1, l}, want, "length " + std::to_string(l));
+  }
+}
+
 TEST(OnnxImport, B182_InitializersThatAreInputs) {
   ModelText m;
   m.graph.inputs = {{"x", {1}, 1}, {"w", {1}, 1}};
@@ -160,6 +175,34 @@ TEST(OnnxImport, ShapeArithmeticVanishes) {
   const Imported i = import_text(m, {.shapes = {{"x", {3, 1}}}});
   EXPECT_EQ(to_string(i.outputs[0].type), "f32[3, 2]");
   for (const Node& node : i.graph.nodes()) EXPECT_FALSE(std::holds_alternative<Constant>(node.payload)) << node.label;
+}
+
+TEST(OnnxImport, SizesWorkedOutInFloats) {
+  // y = x[: int(floor(size of x * 0.7))]; in float32 the product is 7, in float64 it is less
+  ModelText m;
+  m.graph.inputs = {{"x", {10}, 1}};
+  m.graph.initializers = {floats("scale", {1}, {0.7f}), int64s("zero", {1}, {0})};
+  m.graph.nodes = {{"Shape", {"x"}, {"s"}, {}, "", ""},
+                   {"Cast", {"s"}, {"f"}, {attr("to", 1)}, "", ""},
+                   {"Mul", {"f", "scale"}, {"g"}, {}, "", ""},
+                   {"Floor", {"g"}, {"h"}, {}, "", ""},
+                   {"Cast", {"h"}, {"end"}, {attr("to", 7)}, "", ""},
+                   {"Slice", {"x", "zero", "end"}, {"y"}, {}, "", ""}};
+  m.graph.outputs = {"y"};
+  EXPECT_EQ(to_string(import_text(m).outputs[0].type), "f32[7]");
+  // The same decides a branch.
+  GraphText then_branch, else_branch;
+  then_branch.nodes = {{"Neg", {"x"}, {"r"}, {}, "", ""}};
+  then_branch.outputs = {"r"};
+  else_branch.nodes = {{"Relu", {"x"}, {"r"}, {}, "", ""}};
+  else_branch.outputs = {"r"};
+  m.graph.nodes[4] = {"Less", {"h", "scale"}, {"c"}, {}, "", ""};
+  m.graph.nodes[5] = {
+      "If",  {"c"},
+      {"y"}, {attr_graph("then_branch", then_branch.bytes()), attr_graph("else_branch", else_branch.bytes())},
+      "",    ""};
+  expect_near(interpret(import_text(m).graph, {{"x", row(std::vector<float>(10, 2))}}).front(), {10},
+              std::vector<double>(10, 2), "else");
 }
 
 TEST(OnnxImport, DeadNodesAreNotImported) {
