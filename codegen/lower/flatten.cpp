@@ -221,6 +221,10 @@ Expr inside(std::span<const Expr> positions, const Shape& shape, const Expr& con
   return all;
 }
 
+void rewrite_reads(Compute& compute, const std::function<Expr(const Expr&)>& rule) {
+  rewrite_all(compute, [&](const Expr& e) -> Expr { return e.op() == Op::Read ? rule(e) : Expr(); });
+}
+
 void drop_unused_inputs(Compute& compute, std::vector<Value>& inputs) {
   std::vector<int> renumbered(inputs.size(), -1);
   std::vector<Value> kept;

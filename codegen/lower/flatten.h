@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <set>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct Flat {
 /// All stages of the group that are not inline, in order. An inline pointwise compute is substituted into its reads; an
 /// inline reduction is read by one pointwise stage at exactly that stage's own indices, which becomes its epilogue.
 std::vector<Flat> flatten(const Graph& graph, const Group& group);
+
+/// Replaces reads in every expression of a compute; an empty result keeps the read.
+void rewrite_reads(Compute& compute, const std::function<Expr(const Expr&)>& rule);
 
 /// Renumbers slots in the order of first use and drops inputs that no expression reads.
 void drop_unused_inputs(Compute& compute, std::vector<Value>& inputs);

@@ -44,6 +44,34 @@ void prepare(Compute& compute, const Machine& machine) {
   for (Compute::Result& r : compute.results) apply(r.value);
 }
 
+// Reads that flatten a tensor (positions with // and %) whose strides compose become reads of the same buffer as one long
+// axis. Before expansion: a division that is written out is no longer seen.
+void straighten(Flat& flat, NestOperands& operands) {
+  IndexAnalysis analysis(flat.compute.axes);
+  const size_t axes = flat.compute.axes.size();
+  rewrite_reads(flat.compute, [&](const Expr& e) -> Expr {
+    const NestOperands::Entry entry = operands.inputs[static_cast<size_t>(e.slot())];
+    Expr offset = index_constant(0);
+    bool plain = true;
+    for (size_t d = 0; d < e.positions().size(); ++d) {
+      plain = plain && affine(e.positions()[d], axes);
+      if (entry.storage.axes[d].block != 0) return {};
+      offset = offset + e.positions()[d] * index_constant(entry.storage.axes[d].stride);
+    }
+    if (plain) return {};
+    offset = analysis.simplify(offset);
+    if (!affine(offset, axes)) return {};
+    Storage line = entry.storage;
+    line.axes = {Storage::AxisStep{1, 0, 0}};
+    const int slot = static_cast<int>(operands.inputs.size());
+    operands.inputs.push_back({entry.operand, line});
+    flat.inputs.push_back(flat.inputs[static_cast<size_t>(e.slot())]);
+    const std::vector<Expr> position{offset};
+    if (!e.is_guarded()) return read(e.dtype(), slot, position);
+    return guarded_read(e.dtype(), slot, position, e.guard_condition(), e.fill());
+  });
+}
+
 double operation_count(const Nest& nest) {
   const auto count = [](const Expr& root) {
     double n = 0;
@@ -113,8 +141,10 @@ class GroupLowering {
     flats_ = flatten(graph_, group_);
     place_scratch();
     for (Flat& flat : flats_) {
+      NestOperands entries = nest_operands(flat);
+      straighten(flat, entries);
       prepare(flat.compute, machine_);
-      nests_.push_back(make_nest(flat, nest_operands(flat), group_.shared_axes));
+      nests_.push_back(make_nest(flat, entries, group_.shared_axes));
       schedules_.push_back(choose_schedule(nests_.back(), machine_));
     }
     Lowered lowered;
