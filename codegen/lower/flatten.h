@@ -14,7 +14,12 @@ struct Flat {
   Placement placement = Placement::Root;
   Compute compute;
   std::vector<Value> inputs;
+  std::vector<std::vector<Expr>> write_positions = {};  // of each result, where they are not its plain axes
 };
+
+/// Splits axes that non-affine reads take apart (i // q and i % q, as a channel shuffle does) in two, so that the reads
+/// become affine. The first `outer` axes stay.
+void split_axes(Flat& flat, int outer);
 
 /// All stages of the group that are not inline, in order. An inline pointwise compute is substituted into its reads; an
 /// inline reduction is read by one pointwise stage at exactly that stage's own indices, which becomes its epilogue.

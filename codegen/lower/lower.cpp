@@ -44,8 +44,8 @@ void prepare(Compute& compute, const Machine& machine) {
   for (Compute::Result& r : compute.results) apply(r.value);
 }
 
-// Reads that flatten a tensor (positions with // and %) whose strides compose become reads of the same buffer as one long
-// axis. Before expansion: a division that is written out is no longer seen.
+// Reads that flatten a tensor (positions with // and %) whose strides compose become reads of the same buffer as one
+// long axis. Before expansion: a division that is written out is no longer seen.
 void straighten(Flat& flat, NestOperands& operands) {
   IndexAnalysis analysis(flat.compute.axes);
   const size_t axes = flat.compute.axes.size();
@@ -143,6 +143,7 @@ class GroupLowering {
     for (Flat& flat : flats_) {
       NestOperands entries = nest_operands(flat);
       straighten(flat, entries);
+      split_axes(flat, group_.shared_axes);
       prepare(flat.compute, machine_);
       nests_.push_back(make_nest(flat, entries, group_.shared_axes));
       schedules_.push_back(choose_schedule(nests_.back(), machine_));

@@ -56,6 +56,7 @@ class Maker {
       const NestOperands::Entry& entry = operands_.results[r];
       std::vector<Expr> positions;
       for (const int axis : flat_.compute.results[r].axes) positions.push_back(index(axis));
+      if (r < flat_.write_positions.size()) positions = flat_.write_positions[r];
       nest_.writes.push_back(make_access(entry.operand, entry.storage, positions, flat_.compute));
       FRIT_CHECK(nest_.writes.back().affine, "a write is at plain indices");
     }

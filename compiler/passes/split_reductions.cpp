@@ -7,7 +7,7 @@
 namespace frit {
 namespace {
 
-constexpr int64_t kMaxResults = 256;   // with more results than this workers have enough to share, and K stays whole
+constexpr int64_t kMaxResults = 256;  // with more results than this workers have enough to share, and K stays whole
 
 Expr move_slots(const Expr& e, std::span<const Expr> indices) {
   return rewrite(e, [&](const Expr& x) -> Expr {
