@@ -200,16 +200,19 @@ class Inliner {
     if (!facts_.is_pointwise(reader) || as_margins_[at(reader)]) return false;
     const Compute& own = *facts_.compute(reader);
     if (own.results.size() != 1) return false;
-    const double elements = element_count(facts_.graph.node(node).results[0].shape);
+    const Shape& shape = facts_.graph.node(node).results[0].shape;
+    const double elements = element_count(shape);
     if (free_iterations(own) != elements || elements == 0) return false;
     bool plain = true;
     std::vector<Expr> first;
     for_each_read(node, reader, [&](const Expr& e, bool) {
       plain = plain && !e.is_guarded();
       std::set<uint64_t> used;
-      for (const Expr& p : e.positions()) {
-        if (p.is_constant(0)) continue;
-        plain = plain && p.op() == Op::Index && used.insert(p.bits()).second;
+      for (size_t d = 0; d < e.positions().size(); ++d) {
+        const Expr& p = e.positions()[d];
+        if (shape[d].is_constant(1) && p.is_constant(0)) continue;
+        // Along the whole axis: one element of a longer axis is not its own index.
+        plain = plain && p.op() == Op::Index && own.axes[p.bits()].extent == shape[d] && used.insert(p.bits()).second;
       }
       const std::vector<Expr> positions(e.positions().begin(), e.positions().end());
       if (first.empty()) first = positions;
