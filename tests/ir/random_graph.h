@@ -19,7 +19,7 @@ class RandomGraph {
   Graph make(int nodes) {
     for (int k = 0; k < 2; ++k) {
       const std::vector<int64_t> shape = random_shape();
-      const DType dtype = k == 0 ? DType::F32 : pick({DType::F32, DType::I32, DType::I64, DType::F16});
+      const DType dtype = k == 0 ? DType::F32 : pick({DType::F32, DType::I32, DType::I64, DType::F16, DType::BF16});
       values_.push_back(graph_.add_input("in" + std::to_string(k), {dtype, make_shape(shape)}));
     }
     for (int k = 0; k < nodes; ++k) add_node();
@@ -184,7 +184,7 @@ class RandomGraph {
     std::vector<Value> inputs;
     const Expr e = body(c.axes, inputs);
     const DType to = with_steps_ ? pick({DType::F32, DType::F32, DType::F32, DType::F16, DType::I32})
-                                 : pick({DType::F32, DType::F32, DType::F32, DType::F16});
+                                 : pick({DType::F32, DType::F32, DType::F32, DType::F16, DType::BF16});
     std::vector<int> order;
     for (int a = 0; a < c.free; ++a) order.push_back(a);
     std::shuffle(order.begin(), order.end(), random_);
