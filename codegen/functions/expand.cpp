@@ -52,6 +52,10 @@ Expr define_simple(const Expr& e) {
                       select(less(x, integer(x, 0)), integer(x, -1), integer(x, 0)));
       return select(less(number(x, 0), x), number(x, 1),
                     select(less(x, number(x, 0)), number(x, -1), x));  // keeps NaN, zeros
+    case Op::Lt:                                                       // false < true
+      return x.dtype() == DType::Bool ? binary(Op::And, unary(Op::Not, x), e.arg(1)) : Expr();
+    case Op::Le:
+      return x.dtype() == DType::Bool ? binary(Op::Or, unary(Op::Not, x), e.arg(1)) : Expr();
     case Op::Abs:
       return is_unsigned(x.dtype()) || x.dtype() == DType::Bool ? x : Expr();
     default:
