@@ -283,14 +283,20 @@ class Placer {
     }
   }
 
+  // Margins are filled beside the launch before: then one barrier does for both.
   void add_group(size_t g) {
+    std::vector<Step> margins;
     for (const Stage& stage : grouping_.groups[g].stages) {
       if (stage.placement != Placement::Root) continue;
       for (size_t r = 0; r < graph_.node(stage.node).results.size(); ++r) {
         const auto found = margins_of_.find({stage.node, static_cast<int>(r)});
-        if (found != margins_of_.end()) out_.steps.push_back({Step::Kind::Margins, found->second, group_static_[g]});
+        if (found != margins_of_.end()) margins.push_back({Step::Kind::Margins, found->second, group_static_[g]});
       }
     }
+    const bool has_earlier = last_group_ < out_.steps.size() && !group_static_[g];
+    const auto at = has_earlier ? out_.steps.begin() + static_cast<std::ptrdiff_t>(last_group_) : out_.steps.end();
+    out_.steps.insert(at, margins.begin(), margins.end());
+    if (!group_static_[g]) last_group_ = out_.steps.size();
     out_.steps.push_back({Step::Kind::Group, static_cast<int>(g), group_static_[g]});
   }
 
@@ -334,6 +340,7 @@ class Placer {
   std::map<Value, int> margins_of_, ready_;
   std::vector<Pending> pending_;
   std::vector<std::vector<Step>> by_time_;
+  size_t last_group_ = SIZE_MAX;  // among the steps: of the latest group that runs each time
 };
 
 std::string storage_text(const Storage& storage) {
