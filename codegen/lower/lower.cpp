@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "codegen/functions/functions.h"
 #include "codegen/kernel/builder.h"
@@ -15,6 +16,8 @@
 
 namespace frit {
 namespace {
+
+constexpr size_t kMaxOperations = 4000;  // of one stage
 
 TargetFacts facts_of(const Machine& machine) {
   TargetFacts facts;
@@ -141,10 +144,12 @@ class GroupLowering {
     flats_ = flatten(graph_, group_);
     place_scratch();
     for (Flat& flat : flats_) {
+      check_size(flat);
       NestOperands entries = nest_operands(flat);
       straighten(flat, entries);
       split_axes(flat, group_.shared_axes);
       prepare(flat.compute, machine_);
+      check_size(flat);  // again: functions are definitions now
       nests_.push_back(make_nest(flat, entries, group_.shared_axes));
       schedules_.push_back(choose_schedule(nests_.back(), machine_));
     }
@@ -162,6 +167,22 @@ class GroupLowering {
   }
 
  private:
+  // Before anything walks the expressions by recursion: what no text could hold is refused.
+  void check_size(const Flat& flat) const {
+    std::set<const void*> nodes;
+    const auto count = [&](const Expr& root) { for_each_node(root, [&](const Expr& e) { nodes.insert(e.id()); }); };
+    for (const Expr& e : flat.compute.reduction.step) count(e);
+    for (const Compute::Result& r : flat.compute.results) count(r.value);
+    if (nodes.size() <= kMaxOperations) return;
+    throw UnsupportedError(Finding{.where = group_.name,
+                                   .what = "a formula is too long for one kernel",
+                                   .excerpt = {},
+                                   .got = fmt::format("{} operations", nodes.size()),
+                                   .expected = fmt::format("at most {}", kMaxOperations),
+                                   .fix = "give a part of it a name of its own",
+                                   .from = {}});
+  }
+
   // Rows of At stages in the worker's scratch: dense over the axes beyond the shared ones.
   void place_scratch() {
     for (const Flat& flat : flats_) {

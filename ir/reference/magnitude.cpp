@@ -71,7 +71,8 @@ double or_value(double magnitude, double v) {
 double magnitude_choice(double v, double a, double ma, double b, double mb) {
   const double chosen = v == a ? ma : mb;
   const double other = v == a ? mb : ma;
-  return other > chosen && std::fabs(a - b) <= 1e-3 * other ? or_value(other, v) : chosen;
+  // An infinite loser, as the identity of a reduction, is not near.
+  return other > chosen && std::isfinite(other) && std::fabs(a - b) <= 1e-3 * other ? or_value(other, v) : chosen;
 }
 
 }  // namespace

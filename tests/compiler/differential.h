@@ -84,24 +84,26 @@ inline std::map<std::string, std::unique_ptr<runtime::KernelCache>>& caches() {
   return *all;
 }
 
-/// Compiles `graph` for each instruction set, runs it on one and on two threads, and compares with `want`.
-inline void check_compiled(const Graph& graph, const std::vector<Array>& inputs,
-                           const std::vector<ReferenceTensor>& want) {
+/// Compiles `graph` for each instruction set and runs it on one and on two threads; what differs from `want`, or empty.
+inline std::string disagreement(const Graph& graph, const std::vector<Array>& inputs,
+                                const std::vector<ReferenceTensor>& want) {
   for (const auto& [isa, cache] : caches()) {
-    SCOPED_TRACE(isa);
-    try {
-      for (const int threads : {1, 2}) {
+    for (const int threads : {1, 2}) {
+      const std::string where = isa + ", " + std::to_string(threads) + " threads: ";
+      try {
         runtime::Workers workers(threads);
         const auto program = Program::compile(graph, {cache.get(), &workers, false});
         const std::vector<Array> results = program->run(inputs);
-        ASSERT_EQ(results.size(), want.size());
+        if (results.size() != want.size()) return where + "number of results";
         for (size_t r = 0; r < want.size(); ++r)
-          ASSERT_EQ(compare(results[r], want[r]), "") << "result " << r << ", " << threads << " threads";
+          if (const std::string text = compare(results[r], want[r]); !text.empty())
+            return where + "result " + std::to_string(r) + ": " + text;
+      } catch (const Error& error) {
+        return where + error.what();
       }
-    } catch (const Error& error) {
-      ADD_FAILURE() << error.what();
     }
   }
+  return {};
 }
 
 inline std::vector<Array> make_inputs(const Graph& graph, Fill fill, uint64_t seed = 1) {
@@ -113,34 +115,39 @@ inline std::vector<Array> make_inputs(const Graph& graph, Fill fill, uint64_t se
   return inputs;
 }
 
-inline void check_graph(const Graph& graph, const std::vector<Array>& inputs) {
+inline std::string disagreement(const Graph& graph, const std::vector<Array>& inputs) {
   std::map<std::string, Array> named;
   for (size_t i = 0; i < inputs.size(); ++i)
     named[std::get<Input>(graph.node(graph.input_nodes()[i]).payload).name] = inputs[i];
-  check_compiled(graph, inputs, interpret(graph, named));
+  return disagreement(graph, inputs, interpret(graph, named));
+}
+
+inline Graph graph_of(const DifferentialRow& row) {
+  Library library(&layers());
+  if (!row.text.empty()) library.add(row.text, "row.frit");
+  Graph graph;
+  std::vector<lang::Operand> values;
+  for (size_t i = 0; i < row.operands.size(); ++i) {
+    const OperandSpec& operand = row.operands[i];
+    const std::string name = "x" + std::to_string(i);
+    if (operand.absent)
+      values.emplace_back(std::monostate{});
+    else if (static_cast<int>(i) >= row.first_weight)
+      values.emplace_back(graph.add_constant(make_input(operand.dtype, operand.shape, row.fill, i + 100), name));
+    else
+      values.emplace_back(graph.add_input(name, {operand.dtype, make_shape(operand.shape)}));
+  }
+  const std::vector<Value> results =
+      lang::instantiate(graph, library, library.get(row.name), values, row.attributes, row.name);
+  for (size_t i = 0; i < results.size(); ++i) graph.add_output("r" + std::to_string(i), results[i]);
+  return graph;
 }
 
 inline void check_row(const DifferentialRow& row) {
   SCOPED_TRACE(row.id);
   try {
-    Library library(&layers());
-    if (!row.text.empty()) library.add(row.text, "row.frit");
-    Graph graph;
-    std::vector<lang::Operand> values;
-    for (size_t i = 0; i < row.operands.size(); ++i) {
-      const OperandSpec& operand = row.operands[i];
-      const std::string name = "x" + std::to_string(i);
-      if (operand.absent)
-        values.emplace_back(std::monostate{});
-      else if (static_cast<int>(i) >= row.first_weight)
-        values.emplace_back(graph.add_constant(make_input(operand.dtype, operand.shape, row.fill, i + 100), name));
-      else
-        values.emplace_back(graph.add_input(name, {operand.dtype, make_shape(operand.shape)}));
-    }
-    const std::vector<Value> results =
-        lang::instantiate(graph, library, library.get(row.name), values, row.attributes, row.name);
-    for (size_t i = 0; i < results.size(); ++i) graph.add_output("r" + std::to_string(i), results[i]);
-    check_graph(graph, make_inputs(graph, row.fill));
+    const Graph graph = graph_of(row);
+    EXPECT_EQ(disagreement(graph, make_inputs(graph, row.fill)), "");
   } catch (const Error& error) {
     ADD_FAILURE() << error.what();
   }
