@@ -109,7 +109,7 @@ class NestEmitter {
   Value row_pointer(const Access& access, uint64_t mask, int r);
   Value tile_pointer(const Access& access);
   Value stride_bytes(const Access& access, int a);
-  enum class Number : uint8_t { Stride, Extent, Offset, BlockStride, Step, StepBlock };
+  enum class Number : uint8_t { Stride, Extent, Bound, Offset, BlockStride, Step, StepBlock };
   Value number(Number kind, const void* of, int a, int64_t value, const std::string& name);
   Value extent_of(int a);
   Value buffer_of(const Access& access);

@@ -27,7 +27,7 @@ TEST(Texts, ServeManyShapesOfAProduct) {
     std::set<std::string> texts;
     for (int64_t k = 0; k < 100; ++k)
       texts.merge(texts_of(snippet_graph("matmul", {{101 + 2 * k, 64 + k}, {64 + k, 257 + 2 * k}}), isa));
-    EXPECT_LE(texts.size(), 8U) << isa;
+    EXPECT_LE(texts.size(), 26U) << isa;
   }
 }
 
