@@ -41,6 +41,8 @@ Expr polynomial(const TargetFacts& facts, const Expr& x, std::initializer_list<d
 Expr copy_sign(const Expr& magnitude, const Expr& sign);
 
 Expr exp_of(const TargetFacts& facts, const Expr& x);
+/// 2^n e^r, |r| <= 0.35, n an integer as wide as r between the exponents of the smallest and the largest float.
+Expr exp_of_reduced(const TargetFacts& facts, const Expr& r, const Expr& n);
 Expr expm1_of(const TargetFacts& facts, const Expr& x);
 Expr log_of(const TargetFacts& facts, const Expr& x);
 Expr log1p_of(const TargetFacts& facts, const Expr& x);
@@ -50,6 +52,10 @@ struct Quadrant {
   Expr q, r;
 };
 Quadrant reduce_by_half_pi(const TargetFacts& facts, const Expr& x);
+
+/// 1 + erf(x), 1 + tanh(x) by what does not cancel near -1; an empty result: `e` is no such sum. `e` as written: its
+/// operands are not expanded.
+Expr define_complement(const Expr& e, const TargetFacts& facts);
 
 // By topic; each gives an expression for the operation of `e`, whose operands are expanded already. An empty result:
 // not of this topic.

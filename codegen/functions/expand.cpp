@@ -63,6 +63,19 @@ Expr define_simple(const Expr& e) {
   }
 }
 
+bool is_half(DType d) { return d == DType::F16 || d == DType::BF16; }
+
+// Arithmetic of f16 and bf16 in f32, rounded once.
+Expr define_half(const Expr& e) {
+  if (e.op() == Op::Cast || e.op() == Op::BitCast || !is_half(e.args().back().dtype())) return {};
+  const auto wide = [&](int i) { return e.arg(i).dtype() == DType::Bool ? e.arg(i) : cast(e.arg(i), DType::F32); };
+  if (e.op() == Op::Select) return {};
+  const Expr y = is_unary(e.op())    ? unary(e.op(), wide(0))
+                 : is_binary(e.op()) ? binary(e.op(), wide(0), wide(1))
+                                     : fma(wide(0), wide(1), wide(2));
+  return is_float(y.dtype()) ? cast(y, e.dtype()) : y;
+}
+
 class Expander {
  public:
   explicit Expander(const TargetFacts& facts) : facts_(facts) {}
@@ -77,7 +90,8 @@ class Expander {
  private:
   Expr define(const Expr& e) const {
     if (e.args().empty() || e.op() == Op::Read) return {};
-    for (const Expr& result : {define_simple(e), define_cast(e, facts_), define_integer(e), define_rounding(e, facts_)})
+    for (const Expr& result :
+         {define_half(e), define_simple(e), define_cast(e, facts_), define_integer(e), define_rounding(e, facts_)})
       if (result) return result;
     if (kernel::is_primitive(e.op()) && !(e.op() == Op::Fma && !facts_.has_fma)) return {};
     if (e.dtype() == DType::F32 || e.dtype() == DType::F64)
@@ -87,8 +101,8 @@ class Expander {
                                    .what = fmt::format("{} of {} has no definition", name(e.op()), name(e.dtype())),
                                    .excerpt = {},
                                    .got = to_string(e),
-                                   .expected = "f32",
-                                   .fix = "cast the operand to f32",
+                                   .expected = "f32 or f64",
+                                   .fix = "cast the operands to f32",
                                    .from = {}});
   }
 
@@ -98,6 +112,9 @@ class Expander {
 }  // namespace
 }  // namespace functions
 
-Expr expand_functions(const Expr& root, const TargetFacts& facts) { return functions::Expander(facts).run(root); }
+Expr expand_functions(const Expr& root, const TargetFacts& facts) {
+  const Expr without_sums = rewrite(root, [&](const Expr& e) { return functions::define_complement(e, facts); });
+  return functions::Expander(facts).run(without_sums);
+}
 
 }  // namespace frit

@@ -106,12 +106,12 @@ Expr scale(const Expr& p, const Expr& n) {
   return (p * power_of_two(p, half)) * power_of_two(p, n - half);
 }
 
+}  // namespace
+
 // 2^n e^r
 Expr exp_of_reduced(const TargetFacts& facts, const Expr& r, const Expr& n) {
   return scale(multiply_add(facts, r * r, exp_tail(facts, r), r) + number(r, 1), n);
 }
-
-}  // namespace
 
 Expr exp_of(const TargetFacts& facts, const Expr& x) {
   const Format& format = format_of(x);

@@ -131,7 +131,33 @@ Expr atanh_of(const TargetFacts& facts, const Expr& x) {
   return select(equal(x, number(x, 0)), x, valid);
 }
 
+// erfc(-x). Far below zero exp(G(|x|) - x^2), G = log(erfc(a) e^(a^2)) within 3e-6 on [0.9, 10.1]; the relative error
+// of the result is at most 3e-5 there.
+Expr one_plus_erf(const TargetFacts& facts, const Expr& x) {
+  const Expr magnitude = absolute(x), a = minimum(magnitude, f32(10.1));
+  const Expr g = polynomial(facts, a,
+                            {-0.0008958745165728033, -1.1259783506393433, 0.36212658882141113, -0.10554373264312744,
+                             0.024486342445015907, -0.004304386209696531, 0.0005528779001906514, -4.982893369742669e-05,
+                             2.967103228002088e-06, -1.0440869857575308e-07, 1.6396876079127765e-09});
+  const Expr tail = exp_of(facts, multiply_add(facts, -a, a, g));
+  const Expr large = select(less(x, f32(0)), tail, f32(2) - tail);
+  const Expr small = multiply_add(facts, x, erf_small(facts, x * x), x) + f32(1);
+  return select(less(magnitude, f32(0.94)), small, select(is_nan(x), x, large));
+}
+
 }  // namespace
+
+Expr define_complement(const Expr& e, const TargetFacts& facts) {
+  if (e.op() != Op::Add && e.op() != Op::Sub) return {};
+  const auto is_one = [](const Expr& x) { return x.is_constant() && is_float(x.dtype()) && x.float_value() == 1; };
+  const bool first = is_one(e.arg(0));
+  if (!first && (e.op() == Op::Sub || !is_one(e.arg(1)))) return {};
+  const Expr& function = e.arg(first ? 1 : 0);
+  if (function.op() != Op::Tanh && function.op() != Op::Erf) return {};
+  const Expr x = e.op() == Op::Sub ? -function.arg(0) : function.arg(0);
+  if (function.op() == Op::Tanh) return number(x, 2) * unary(Op::Sigmoid, x + x);
+  return x.dtype() == DType::F32 ? one_plus_erf(facts, x) : Expr();
+}
 
 Expr define_hyperbolic(const Expr& e, const TargetFacts& facts) {
   const Expr& x = e.arg(0);

@@ -1,9 +1,10 @@
-// f32 pow, through f64: log2 by atanh of (m - 1) / (m + 1), exp2 by a polynomial; relative error of 2^(y log2 x) about
-// 1e-10, so the result is the right f32 or its neighbour.
+// pow. f32 goes through f64: log2 by atanh of (m - 1) / (m + 1), exp2 by a polynomial; relative error of 2^(y log2 x)
+// about 1e-10, so the result is the right f32 or its neighbour. f64 carries y log2 x as a sum of two.
 #include <cmath>
 #include <limits>
 
 #include "codegen/functions/definitions.h"
+#include "codegen/functions/exact.h"
 
 namespace frit::functions {
 namespace {
@@ -40,31 +41,81 @@ Expr exp2_f64(const TargetFacts& facts, const Expr& t) {
   return p * scale;
 }
 
-Expr pow_of(const TargetFacts& facts, const Expr& x, const Expr& y) {
-  const Expr magnitude = absolute(x);
-  const Expr wide = cast(magnitude, DType::F64);
-  const Expr usable = both(less(f32(0), magnitude), less(magnitude, f32(kInfinity)));
-  const Expr exponent = cast(y, DType::F64) * log2_f64(facts, select(usable, wide, f64(1)));
-  const Expr bounded = minimum(maximum(exponent, f64(-1000)), f64(1000));
-  Expr result = cast(exp2_f64(facts, select(not_equal(bounded, bounded), f64(0), bounded)), DType::F32);
-
+// x^y from |x|^y: signs and special values as in IEEE 754.
+Expr with_special_powers(const Expr& x, const Expr& y, Expr result) {
+  const Expr zero = number(x, 0), one = number(x, 1), infinity = number(x, kInfinity), magnitude = absolute(x);
   const Expr whole = equal(unary(Op::Trunc, y), y);  // true for infinities
-  const Expr half = y * f32(0.5);
-  const Expr odd = both(both(whole, not_equal(unary(Op::Trunc, half), half)), less(absolute(y), f32(0x1p24)));
-  const Expr grows = less(f32(0), y);
+  const Expr half = y * number(x, 0.5);
+  const Expr below = less(absolute(y), number(x, x.dtype() == DType::F64 ? 0x1p53 : 0x1p24));
+  const Expr odd = both(both(whole, not_equal(unary(Op::Trunc, half), half)), below);
+  const Expr grows = less(zero, y);
   // |x| is 0 or infinite.
-  result = select(equal(magnitude, f32(0)), select(grows, f32(0), f32(kInfinity)), result);
-  result = select(equal(magnitude, f32(kInfinity)), select(grows, f32(kInfinity), f32(0)), result);
+  result = select(equal(magnitude, zero), select(grows, zero, infinity), result);
+  result = select(equal(magnitude, infinity), select(grows, infinity, zero), result);
   // The sign of x counts where y is odd; elsewhere a negative finite base needs an integer.
-  const Expr negative = less(bitcast(x, DType::I32), i32(0));
+  const DType bits = x.dtype() == DType::F64 ? DType::I64 : DType::I32;
+  const Expr negative = less(bitcast(x, bits), constant_int(bits, 0));
   result = select(both(negative, odd), -result, result);
-  const Expr undefined = both(both(less(x, f32(0)), less(f32(-kInfinity), x)), negation(whole));
-  result = select(undefined, f32(std::nan("")), result);
+  const Expr undefined = both(both(less(x, zero), less(-infinity, x)), negation(whole));
+  result = select(undefined, number(x, std::nan("")), result);
   result = select(either(not_equal(x, x), not_equal(y, y)), x + y, result);
   const Expr at_infinity =
-      select(equal(magnitude, f32(1)), f32(1), select(equal(less(f32(1), magnitude), grows), f32(kInfinity), f32(0)));
-  result = select(both(equal(absolute(y), f32(kInfinity)), equal(x, x)), at_infinity, result);
-  return select(either(equal(y, f32(0)), equal(x, f32(1))), f32(1), result);
+      select(equal(magnitude, one), one, select(equal(less(one, magnitude), grows), infinity, zero));
+  result = select(both(equal(absolute(y), infinity), equal(x, x)), at_infinity, result);
+  return select(either(equal(y, zero), equal(x, one)), one, result);
+}
+
+Expr is_usable(const Expr& magnitude) {
+  return both(less(number(magnitude, 0), magnitude), less(magnitude, number(magnitude, kInfinity)));
+}
+
+Expr pow_of_f32(const TargetFacts& facts, const Expr& x, const Expr& y) {
+  const Expr magnitude = absolute(x);
+  const Expr base = select(is_usable(magnitude), cast(magnitude, DType::F64), f64(1));
+  const Expr exponent = cast(y, DType::F64) * log2_f64(facts, base);
+  const Expr bounded = minimum(maximum(exponent, f64(-1000)), f64(1000));
+  const Expr result = cast(exp2_f64(facts, select(not_equal(bounded, bounded), f64(0), bounded)), DType::F32);
+  return with_special_powers(x, y, result);
+}
+
+// log2 of a positive finite f64 within 2^-65 of it: s = (m - 1) / (m + 1) as a sum of two, and
+// log2(m) = 2 / (3 ln 2) * s * (3 + s^2 + s^4 Q(s^2)), Q within 4e-20 of the sum.
+Sum exact_log2(const TargetFacts& facts, const Expr& x) {
+  const Expr tiny = less(x, f64(0x1p-1022)), root_half = constant_int(DType::I64, 0x3fe6a09e667f3bcd);
+  const Expr bits = bitcast(select(tiny, x * f64(0x1p54), x), DType::I64) - root_half;
+  const Expr exponent = cast(cast(shift_right(bits, 52), DType::I32), DType::F64) - select(tiny, f64(54), f64(0));
+  const Expr m = bitcast(bits_and(bits, 0xfffffffffffff) + root_half, DType::F64);
+  const Expr f = m - f64(1), g = m + f64(1), g_low = m - (g - f64(1)), s = f / g;
+  const Sum back = exact_product(facts, s, g);
+  const Expr s_low = (((f - back.high) - back.low) - s * g_low) / g;
+  const Sum z = exact_product(facts, s, s);
+  const Expr q = polynomial(facts, z.high,
+                            {0.600000000000034, 0.428571428551432, 0.33333333781010227, 0.2727267644994296,
+                             0.23080140737411456, 0.1988511398083745, 0.1979555864608612});
+  const Sum three = exact_sum_ordered(f64(3), z.high);
+  const Expr rest = three.low + (z.low + f64(2) * s * s_low + z.high * z.high * q);
+  const Sum t = exact_sum_ordered(three.high, rest);
+  const Sum u = exact_product(facts, s, t.high);
+  const Expr u_low = u.low + (s * t.low + s_low * t.high);
+  const Expr c = f64(0x1.ec709dc3a03fdp-1), c_low = f64(0x1.d27f05548af0cp-55);  // 2 / (3 ln 2)
+  const Sum v = exact_product(facts, u.high, c);
+  const Sum sum = exact_sum(exponent, v.high);
+  return exact_sum_ordered(sum.high, sum.low + (v.low + (u.high * c_low + u_low * c)));
+}
+
+Expr pow_of_f64(const TargetFacts& facts, const Expr& x, const Expr& y) {
+  const Expr magnitude = absolute(x);
+  const Sum log = exact_log2(facts, select(is_usable(magnitude), magnitude, f64(1)));
+  // Beyond 2^66 every power of another base than 1 is 0 or infinite.
+  const Expr times = minimum(maximum(select(equal(y, y), y, f64(0)), f64(-0x1p66)), f64(0x1p66));
+  const Sum product = exact_product(facts, log.high, times);
+  const Sum exponent = exact_sum_ordered(product.high, product.low + log.low * times);
+  const Expr bounded = minimum(maximum(exponent.high, f64(-1076)), f64(1025)), magic = f64(0x1.8p52);
+  const Expr shifted = bounded + magic;
+  const Expr low = select(equal(bounded, exponent.high), exponent.low, f64(0));
+  const Expr rest = (bounded - (shifted - magic)) + low;
+  const Expr n = bitcast(shifted, DType::I64) - bitcast(magic, DType::I64);
+  return with_special_powers(x, y, exp_of_reduced(facts, rest * f64(0.6931471805599453), n));
 }
 
 // Exponents that are a product or roots: within one unit of the last place of the general form, special values alike.
@@ -86,7 +137,8 @@ Expr define_power(const Expr& e, const TargetFacts& facts) {
   if (e.op() != Op::Pow) return {};
   if (e.arg(1).is_constant())
     if (Expr simple = pow_of_constant(e.arg(0), e.arg(1).float_value())) return simple;
-  return e.dtype() == DType::F32 ? pow_of(facts, e.arg(0), e.arg(1)) : Expr();
+  const auto general = e.dtype() == DType::F64 ? pow_of_f64 : pow_of_f32;
+  return general(facts, e.arg(0), e.arg(1));
 }
 
 }  // namespace frit::functions

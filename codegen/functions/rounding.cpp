@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "codegen/functions/definitions.h"
+#include "codegen/functions/exact.h"
 
 namespace frit::functions {
 namespace {
@@ -70,22 +71,6 @@ Expr trunc_div(const Expr& a, const Expr& b) {
   return copy_sign(q, bitcast(binary(Op::Xor, bitcast(a, bits_of(a)), bitcast(b, bits_of(b))), a.dtype()));
 }
 
-struct Sum {
-  Expr high, low;  // high + low is exact
-};
-
-Sum exact_sum(const Expr& a, const Expr& b) {
-  const Expr s = a + b, t = s - a;
-  return {s, (a - (s - t)) + (b - t)};
-}
-
-Expr high_half(const Expr& a) { return bitcast(bits_and(bitcast(a, DType::I64), ~int64_t{0x7ffffff}), DType::F64); }
-
-Sum exact_product(const Expr& a, const Expr& b) {
-  const Expr ah = high_half(a), al = a - ah, bh = high_half(b), bl = b - bh, p = a * b;
-  return {p, ((ah * bh - p) + ah * bl + al * bh) + al * bl};
-}
-
 Expr to_odd(const Sum& s) {
   const Expr bits = bitcast(s.high, DType::I64), one = integer(bits, 1);
   const Expr away = not_equal(less(f64(0), s.low), less(s.high, f64(0)));  // the rest points away from zero
@@ -100,25 +85,6 @@ Expr fused_f32(const Expr& a, const Expr& b, const Expr& c) {
   const Sum s = exact_sum(p, z);
   const Expr finite = less(absolute(s.high), f64(std::numeric_limits<double>::infinity()));
   return cast(select(finite, to_odd(s), s.high), DType::F32);
-}
-
-// f64 by Boldo and Melquiond: product and sum in exact parts, the parts added to odd, then one rounding. Operands whose
-// product would leave the range of exact parts are scaled before and after; a result below 2^-1022 may round twice.
-Expr fused_f64(const Expr& a, const Expr& b, const Expr& c) {
-  const Expr plain = a * b + c;
-  const Expr large = either(less(f64(0x1p970), absolute(a)),
-                            either(less(f64(0x1p970), absolute(b)), less(f64(0x1p970), absolute(plain))));
-  const Expr small = both(less(absolute(plain), f64(0x1p-900)), less(absolute(c), f64(0x1p-800)));
-  const Expr up = select(small, f64(0x1p120), f64(1)), down = select(large, f64(0x1p-60), f64(1));
-  const Expr a1 = a * down * up, b1 = b * down, c1 = c * down * down * up;
-  const Sum product = exact_product(a1, b1);
-  const Sum below = exact_sum(c1, product.low);
-  const Sum above = exact_sum(product.high, below.high);
-  const Expr sum = above.high + to_odd(exact_sum(above.low, below.low));
-  const Expr back = select(small, sum * f64(0x1p-120), select(large, sum * f64(0x1p60) * f64(0x1p60), sum));
-  const Expr infinity = f64(std::numeric_limits<double>::infinity());
-  const Expr finite = both(both(less(absolute(a), infinity), less(absolute(b), infinity)), less(absolute(c), infinity));
-  return select(both(finite, not_equal(back, f64(0))), back, plain);
 }
 
 struct Scaled {
@@ -136,6 +102,31 @@ Scaled split_f64(const Expr& x) {
 }
 
 Expr power_of_two_f64(const Expr& n) { return bitcast(shift_left(n + integer(n, 1023), 52), DType::F64); }
+
+// f64 by Boldo and Melquiond: product and sum in exact parts, the parts added to odd, then one rounding. On mantissas,
+// so that no part leaves the range; an addend 200 binary places away from the product counts as that far away. Only a
+// denormal result may round twice.
+Expr fused_f64(const Expr& a, const Expr& b, const Expr& c) {
+  const Scaled sa = split_f64(absolute(a)), sb = split_f64(absolute(b)), sc = split_f64(absolute(c));
+  const Expr exponent = sa.exponent + sb.exponent, distance = sc.exponent - exponent;
+  const Expr at_most = minimum(distance, integer(distance, 200));
+  const Expr addend = sc.mantissa * power_of_two_f64(maximum(at_most, integer(distance, -200)));
+  const Sum product = exact_product_without_fma(copy_sign(sa.mantissa, a), copy_sign(sb.mantissa, b));
+  const Sum below = exact_sum(copy_sign(addend, c), product.low);
+  const Sum above = exact_sum(product.high, below.high);
+  const Expr sum = above.high + to_odd(exact_sum(above.low, below.low));
+  const Expr scale = exponent + (distance - at_most), quarter = shift_right(scale, 2);
+  const Expr step = power_of_two_f64(quarter);
+  const Expr last = power_of_two_f64(scale - quarter * integer(scale, 3));
+  const Expr fused = sum * step * step * step * last;
+
+  const Expr zero = f64(0), infinity = f64(std::numeric_limits<double>::infinity()), plain = a * b + c;
+  const Expr finite = both(less(absolute(a), infinity), less(absolute(b), infinity));
+  const Expr usable =
+      both(both(not_equal(a, zero), not_equal(b, zero)), both(not_equal(c, zero), not_equal(sum, zero)));
+  // A finite product, however large, gives way to an infinite c.
+  return select(finite, select(less(absolute(c), infinity), select(usable, fused, plain), c), plain);
+}
 
 // The same for f64 on mantissas, since a step could overflow: the rest moves up by the bits of a digit and gives away
 // the nearest multiple of the divisor. With fma a digit has 51 bits; without it 26, and the divisor is taken away in

@@ -9,7 +9,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <random>
+#include <sstream>
 #include <string>
 
 #include "codegen/expr_kernel.h"
@@ -88,7 +90,7 @@ TEST_P(Functions, OfAllF32) {
   constexpr size_t kBatch = 4096;
   std::vector<float> x(kBatch), y(kBatch);
   std::vector<double> want(kBatch);
-  Worst worst[2];
+  Worst worst[2] = {{0.5}, {0.5}};  // results rounded right are passed over
   const uint64_t stride = is_full() ? 1 : 251;
   for (uint64_t bits = 0; bits < uint64_t{1} << 32;) {
     for (float& v : x) v = std::bit_cast<float>(static_cast<uint32_t>(bits)), bits += stride;
@@ -100,7 +102,7 @@ TEST_P(Functions, OfAllF32) {
           for (size_t k = i; k < i + kBlock; ++k) worst[with_fma].meet(ulps(y[k], want[k]), x[k]);
     }
   }
-  publish(row.op, "f32", worst[1], worst[0], row.bound);
+  publish(row.op, is_full() ? "all f32" : "every 251st f32", worst[1], worst[0], row.bound);
 }
 
 // f64 by sampling: any bits, numbers of usual size, near one, near zero; against long double.
@@ -240,10 +242,63 @@ TEST_P(BinaryFunctions, OfPairs) {
       worst[0].meet(error(without[i]), p.x[i], p.y[i]);
     }
   }
-  publish(row.op, "pairs", worst[1], worst[0], row.bound);
+  publish(row.op, "f32 pairs", worst[1], worst[0], row.bound);
 }
+// f64 on the f32 pairs, spread: both operands get bits that no f32 has, powers reach the limits of f64.
+TEST_P(BinaryFunctions, OfF64Pairs) {
+  const Row& row = kBinary[GetParam()];
+  std::mt19937_64 random(9);
+  const Pairs p = pairs(random, is_full() ? 20'000'000 : 100'000);
+  std::vector<double> x(p.x.begin(), p.x.end()), y(p.y.begin(), p.y.end());
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (i % 8 < 4) continue;  // edges and whole exponents as they are
+    x[i] *= 1 + static_cast<double>(random() >> 11) * 0x1p-85;
+    y[i] *= (row.op == Op::Pow ? 7 : 1) + static_cast<double>(random() >> 11) * 0x1p-85;
+  }
+  Worst worst[2];
+  for (const bool with_fma : {false, true}) {
+    const CompiledExpr f(of(row.op, DType::F64), DType::F64, with_fma && CompiledExpr::can_fma());
+    const auto got = f.operator()<double>(x, y);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const long double a = x[i], b = y[i], high = std::max(a, b);
+      if (row.op == Op::LogAddExp && std::isfinite(high)) {
+        const long double want = high + std::log1p(std::exp(std::min(a, b) - high));
+        const long double size = std::max({std::fabs(want), std::fabs(a), std::fabs(b), 0x1p-1022L});
+        worst[with_fma].meet(static_cast<double>(std::fabs(got[i] - want) / (size * 0x1p-52L)), x[i], y[i]);
+        continue;
+      }
+      const long double want = row.op == Op::Pow     ? std::pow(a, b)
+                               : row.op == Op::Atan2 ? std::atan2(a, b)
+                                                     : eval_float_binary(row.op, x[i], y[i]);
+      worst[with_fma].meet(ulps(got[i], want), x[i], y[i]);
+    }
+  }
+  publish(row.op, "f64 pairs", worst[1], worst[0], row.bound + 1);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, BinaryFunctions, ::testing::Range<size_t>(0, std::size(kBinary)),
                          [](const auto& info) { return std::string(name(kBinary[info.param].op)); });
+
+// docs/functions.md says what is tested here: the bounds, and figures within them.
+TEST(PublishedBounds, AreThoseTested) {
+  std::ifstream page(std::string(FRIT_TEST_DATA) + "/../docs/functions.md");
+  std::map<std::string, double> bounds;
+  for (const Row& row : kUnary) bounds[std::string(name(row.op))] = row.bound;
+  for (const Row& row : kBinary) bounds[std::string(name(row.op))] = row.bound;
+  size_t rows = 0;
+  for (std::string line; std::getline(page, line);) {
+    std::istringstream words(line);
+    std::string bar, function, inputs, word;
+    double fma = 0, mul = 0, bound = 0;
+    if (!(words >> bar >> function >> bar >> inputs) || bar != "|" || !bounds.contains(function)) continue;
+    while (words >> word && word != "|") inputs += " " + word;
+    ASSERT_TRUE(words >> fma >> bar >> mul >> bar >> bound) << line;
+    EXPECT_EQ(bound, bounds[function] + (inputs.starts_with("f64") ? 1 : 0)) << line;
+    EXPECT_LE(std::max(fma, mul), bound) << line;
+    ++rows;
+  }
+  EXPECT_EQ(rows, 2 * bounds.size()) << "a row each for f32 and f64";
+}
 
 // Operations with one right answer.
 template <class T>
@@ -325,6 +380,28 @@ void check_fused(DType d) {
 }
 
 TEST(ExactFunctions, FusedF32) { check_fused<float>(DType::F32); }
+
+// Without hardware f64 rounds once where the result is normal.
+TEST(ExactFunctions, FusedF64) {
+  const Expr a = operand(DType::F64, 0), b = operand(DType::F64, 1);
+  const CompiledExpr square(fma(b, b, a), DType::F64, false),
+      error(fma(a, b, unary(Op::Neg, a * b)), DType::F64, false);
+  std::mt19937_64 random(3);
+  for (int batch = 0; batch < 50; ++batch) {
+    const auto x = any_floats<double>(random, 4000), y = any_floats<double>(random, 4000);
+    const auto squares = square.operator()<double>(x, y), errors = error.operator()<double>(x, y);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double want = std::fma(y[i], y[i], x[i]), want_error = std::fma(x[i], y[i], -(x[i] * y[i]));
+      if (!(std::fabs(want) < 0x1p-1022)) {
+        ASSERT_TRUE(same(squares[i], want)) << std::hexfloat << x[i] << ", " << y[i];
+      }
+      if (!(std::fabs(want_error) < 0x1p-1022)) {
+        ASSERT_TRUE(same(errors[i], want_error))
+            << std::hexfloat << x[i] << ", " << y[i] << ": " << errors[i] << ", not " << want_error;
+      }
+    }
+  }
+}
 
 // The floor and the whole part of an exact quotient, where one rounding of it would go past them. From 2^24 on every
 // f32 is whole and the quotient is only rounded.
