@@ -109,7 +109,7 @@ int main_of(int argc, char** argv) {
   add_info(app, commands);
   try {
     app.parse(argc, argv);
-    if (std::fflush(stdout) != 0) print("");
+    flush();
     return 0;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;

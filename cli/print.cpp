@@ -10,15 +10,20 @@
 
 namespace frit::cli {
 
+namespace {
+
+[[noreturn]] void refuse() {
+  throw InputError(Finding{.where = "standard output", .what = "cannot be written", .got = std::strerror(errno)});
+}
+
+}  // namespace
+
 void print(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return;
-  throw InputError(Finding{.where = "standard output",
-                           .what = "cannot be written",
-                           .excerpt = {},
-                           .got = std::strerror(errno),
-                           .expected = {},
-                           .fix = {},
-                           .from = {}});
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) refuse();
+}
+
+void flush() {
+  if (std::fflush(stdout) != 0) refuse();
 }
 
 void say(std::string_view text) {

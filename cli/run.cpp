@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 
 #include "cli/commands.h"
 #include "cli/print.h"
@@ -200,8 +201,11 @@ class Runner {
   void save() {
     files_.resize(outputs_.size());
     if (options_.output_folder.empty()) return;
+    std::set<std::string> taken;
     for (size_t i = 0; i < outputs_.size(); ++i) {
-      const auto path = std::filesystem::path(options_.output_folder) / file_name(program_->outputs()[i].name);
+      std::string file = file_name(program_->outputs()[i].name);
+      while (!taken.insert(file).second) file = fmt::format("{}-{}", i, file);  // different names may look alike
+      const auto path = std::filesystem::path(options_.output_folder) / file;
       write_npy(path, outputs_[i]);
       files_[i] = path.string();
     }

@@ -115,6 +115,12 @@ TEST_F(Cli, runs_on_files_and_writes_files) {
   EXPECT_EQ(result.err.find("random"), std::string::npos);
 }
 
+TEST_F(Cli, a_closed_pipe_and_a_full_disk_are_errors) {
+  EXPECT_EQ(frit("show one.frit --shape x=100 --stage source >/dev/full; echo $?").out, "1\n");
+  const Result result = frit("run one.frit --shape x=3 --output /dev/null/results");
+  EXPECT_EQ(result.code, 1) << result.err;
+}
+
 TEST_F(Cli, one_object_with_every_field) {
   const Result first = frit("run one.frit --shape x=100 --json --repeat 3 --threads 2 --profile");
   ASSERT_EQ(first.code, 0) << first.err;
