@@ -22,8 +22,9 @@ using ExPtr = std::shared_ptr<const Ex>;
   X(Le, "<=", 4)                                                                                                     \
   X(Gt, ">", 4)                                                                                                      \
   X(Ge, ">=", 4)                                                                                                     \
-  X(In, "in", 4) X(BitAnd, "&", 5) X(BitOr, "|", 5) X(BitXor, "^", 5) X(Shl, "<<", 6) X(Shr, ">>", 6) X(Add, "+", 7) \
-      X(Sub, "-", 7) X(Mul, "*", 8) X(Div, "/", 8) X(FloorDiv, "//", 8) X(Mod, "%", 8)
+  X(In, "in", 4)                                                                                                     \
+  X(BitAnd, "&", 5) X(BitOr, "|", 5) X(BitXor, "^", 5) X(Shl, "<<", 6) X(Shr, ">>", 6) X(Add, "+", 7) X(Sub, "-", 7) \
+      X(Mul, "*", 8) X(Div, "/", 8) X(FloorDiv, "//", 8) X(Mod, "%", 8)
 enum class BinaryOp : uint8_t {
 #define FRIT_X(name, text, level) name,
   FRIT_LANG_BINARY(FRIT_X)

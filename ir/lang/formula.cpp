@@ -80,6 +80,11 @@ Val Elaborator::eval_name(const Ex& e, const Ctx& ctx) {
   if (e.primed) fail(e.span, fmt::format("{} is not an accumulator of this fold", e.text));
   if (auto v = lookup_index(e, ctx)) return *v;
   if (auto v = lookup(e.text)) {
+    // A whole-tensor formula is a tensor where indices are bound.
+    if (!ctx.whole && !v->shape.empty()) {
+      for (auto* names : {&self_->locals, &self_->params})
+        if (const auto at = names->find(e.text); at != names->end()) return tensor_val(tensor_of(at->second, e.text));
+    }
     if (!v->is_list() || ctx.elem < 0) return *v;
     if (static_cast<size_t>(ctx.elem) >= v->list->size())
       fail(e.span, fmt::format("{} has only {} elements", e.text, v->list->size()), to_string(*v),

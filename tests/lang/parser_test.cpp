@@ -172,3 +172,18 @@ TEST(Parser, AnyBytesGiveAnErrorOrATree) {
     EXPECT_NO_THROW(error_of(text));
   }
 }
+
+TEST(Parser, ThePageOfTheLanguageReads) {
+  const std::string page = read_text(FRIT_TEST_DATA "/../docs/language.md");
+  int blocks = 0;
+  for (size_t at = page.find("```\n"); at != std::string::npos;) {
+    const size_t end = page.find("```", at + 4);
+    const std::string block = page.substr(at + 4, end - at - 4);
+    at = page.find("```\n", end + 3);
+    if (!block.starts_with("def") && !block.starts_with("#")) continue;
+    const File file = parse(block, "language.md");
+    EXPECT_EQ(to_text(parse(to_text(file), "again")), to_text(file));
+    ++blocks;
+  }
+  EXPECT_GE(blocks, 4);
+}

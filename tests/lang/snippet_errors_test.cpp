@@ -139,6 +139,7 @@ TEST(SnippetErrors, Golden) {
       {"unread", "def f(x[n]) y[i] = 1", {f32({3})}, {}},
       {"negative", "def f(x[n]) y[i < n - 5] = x[i]", {f32({3})}, {}},
       {"whole_in_indices", "def f(x[n], w) y[n] = x[n] * w", {f32({3}), f32({3})}, {}},
+      {"formula_in_indices", "def f(x[n]) { u = x * 2  y[n] = x[n] * u }", {f32({3})}, {}},
       {"layer_in_indices", "def f(x[n]) y[n] = softmax(x[n])", {f32({3})}, {}},
       {"brackets_in_whole", "def f(x[n]) { y = x[n] * 2 }", {f32({3})}, {}},
       {"reducer_in_whole", "def f(x[n]) { y = x / sum[n](x[n]) }", {f32({3})}, {}},
