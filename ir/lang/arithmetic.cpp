@@ -512,7 +512,6 @@ Val Elaborator::combine(Op op, const Val& a, const Val& b, const Ctx& ctx, const
 }
 
 Val Elaborator::negate(const Val& v, const Ex& e) {
-  if (v.is_tensor()) return negate(to_scalar(v, Ctx{}, e.span), e);
   if (v.kind == Val::Kind::Choice) return map_choice(v, [&](const Val& side) { return negate(side, e); });
   if (v.is_int()) return static_arithmetic(BinaryOp::Sub, int_val(0), v, e);
   if (v.kind == Val::Kind::Float) return float_val(-v.f);

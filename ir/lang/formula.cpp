@@ -286,7 +286,9 @@ Val Elaborator::eval_unary(const Ex& e, const Ctx& ctx) {
   if (e.unary == UnaryOp::Neg) {
     if (operand.kind == Ex::Kind::Int && operand.wide && static_cast<uint64_t>(operand.integer) == uint64_t{1} << 63)
       return int_val(operand.integer);
-    return negate(eval(operand, ctx), e);
+    Val v = eval(operand, ctx);
+    if (v.is_tensor()) v = to_scalar(v, ctx, operand.span);
+    return negate(v, e);
   }
   Val v = eval(operand, ctx.at(Place::Value));
   if (v.is_tensor()) v = to_scalar(v, ctx, operand.span);

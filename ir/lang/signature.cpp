@@ -190,7 +190,11 @@ void Elaborator::bind_operands(const Call& call) {
     if (at == self_->params.end() || !at->second.is_tensor() || !at->second.tensor->absent) continue;
     Ctx ctx;
     ctx.place = Place::Extent;
-    at->second.tensor->fallback = eval(*param.default_value, ctx);
+    const Val fallback = eval(*param.default_value, ctx);
+    if (!fallback.is_static() && !(fallback.is_scalar() && fallback.e.is_constant()))
+      fail(param.default_value->span, fmt::format("the default of {} is not known when compiled", param.name),
+           to_string(fallback), "a number, or none");
+    at->second.tensor->fallback = fallback;
   }
 }
 
