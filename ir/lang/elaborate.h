@@ -262,6 +262,7 @@ class Elaborator {
 
   // ---- the end of a statement (statement.cpp)
   void indexed_let(const Stmt& stmt);
+  void refuse_whole(const Expr& e, const Stmt& stmt) const;
   void infer(size_t first_record, size_t first_var, const Stmt& stmt);
   bool infer_round(size_t first_record, size_t first_var);
   void report_unknown(size_t first_record, size_t first_var, const Stmt& stmt);

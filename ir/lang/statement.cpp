@@ -22,6 +22,18 @@ std::string text_of(Wide v, const char* unbounded) {
 
 }  // namespace
 
+// Elements of lists and the like may hide a whole-tensor formula, which has no place beside indices.
+void Elaborator::refuse_whole(const Expr& e, const Stmt& stmt) const {
+  if (!e) return;
+  for_each_node(e, [&](const Expr& x) {
+    if (x.op() != Op::Read) return;
+    const Record& record = records_[static_cast<size_t>(x.slot()) / 2];
+    if (record.whole && !record.tensor->shape.empty())
+      fail(stmt.value->span, fmt::format("{} is a whole tensor in a formula with indices", record.tensor->name),
+           fmt::format("{} {}", record.tensor->name, type_text(*record.tensor)), "one element");
+  });
+}
+
 void Elaborator::indexed_let(const Stmt& stmt) {
   if (self_->frames.size() > 0) FRIT_UNREACHABLE();
   statement_ = &stmt;
@@ -56,6 +68,14 @@ void Elaborator::indexed_let(const Stmt& stmt) {
   self_->frames.pop_back();
   active_.clear();
   ranges_.forget();
+  for (const Val& value : values) refuse_whole(value.e, stmt);
+  for (size_t p = first_pending; p < pendings_.size(); ++p) {
+    const Pending& pending = pendings_[p];
+    for (const auto* list : {&pending.init, &pending.step, &pending.merge})
+      for (const Expr& e : *list) refuse_whole(e, stmt);
+    refuse_whole(pending.body, stmt);
+    refuse_whole(pending.payload, stmt);
+  }
   infer(first_record, first_var, stmt);
   prove(first_record);
   throw_findings();
