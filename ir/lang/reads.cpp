@@ -97,6 +97,8 @@ std::vector<Record::Part> Elaborator::parts_of(const Tensor& tensor, const Ex& e
   const Ex* open = nullptr;
   for (const ExPtr& item : e.args) {
     if (item->kind == Ex::Kind::Dots) {
+      for (const Item& other : items)
+        if (other.dots) fail(item->span, ".. twice in one read");
       items.push_back({true, {}, item.get()});
     } else if (item->kind == Ex::Kind::Slice) {
       fail(item->span, "a slice a:b belongs in the brackets of a list", {}, {},
