@@ -169,7 +169,10 @@ void NestEmitter::masked_results() {
 void NestEmitter::epilogue() {
   known_.clear();
   part_depth_ = b_.depth();
-  if (part_.rows == 1 || epilogue_operations() * part_.rows * part_.vectors <= kUnrolledEpilogue)
+  const bool in_memory = std::all_of(states_.begin(), states_.end(), [&](const Values& state) {
+    return b_.type(state[0]).dtype != DType::Bool;  // a bool is no byte in registers
+  });
+  if (part_.rows == 1 || !in_memory || epilogue_operations() * part_.rows * part_.vectors <= kUnrolledEpilogue)
     return results(part_.rows, part_.vectors);
   const Part part = part_;
   const std::vector<Values> states = states_;
