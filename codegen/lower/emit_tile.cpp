@@ -101,6 +101,10 @@ void NestEmitter::split_vectors(int rows) {
     remaining_ = left;
     return emit_part({rows, schedule_.vectors, true, false});
   }
+  if (axis(schedule_.vector_axis).extent < tile_size(schedule_.vector_axis)) {  // one tile, never full
+    remaining_ = left;
+    return emit_part({rows, schedule_.vectors, true, false});
+  }
   b_.begin_if(b_.le(b_.i64(tile_size(schedule_.vector_axis)), left));
   emit_part({rows, schedule_.vectors, false, false});
   b_.begin_else();
