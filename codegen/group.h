@@ -1,6 +1,7 @@
 #pragma once
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen/storage.h"
@@ -55,6 +56,8 @@ struct Grouping {
 Storage padded_storage(const Storage& source, const Grouping::Padding& padding);
 
 std::string to_string(const Grouping& grouping, const Graph& graph);
+/// errors  InputError with the line; the result is verified against the graph
+Grouping parse_grouping(std::string_view text, const Graph& graph);
 std::vector<std::string> verify(const Grouping& grouping, const Graph& graph);  // INVARIANTS 12-16
 
 }  // namespace frit
