@@ -106,6 +106,11 @@ std::vector<ProfileRow> profile_rows(const runtime::PlanInstance& instance, cons
   return list;
 }
 
+// The end of a long name tells more than its start.
+std::string tail_of(const std::string& name, size_t length) {
+  return name.size() <= length ? name : ".." + name.substr(name.size() - length + 2);
+}
+
 class Runner {
  public:
   explicit Runner(const RunOptions& options)
@@ -303,7 +308,7 @@ class Runner {
                       "peak", "GB/s"));
     for (const ProfileRow& row : rows_)
       print(fmt::format("{:<40} {:>6} {:>10.2f} {:>6.1f}% {:>9.1f} {:>6.1f}% {:>8.1f}\n",
-                        printable(row.name).substr(0, 40), row.calls, row.us, 100 * row.share, row.gflops,
+                        tail_of(printable(row.name), 40), row.calls, row.us, 100 * row.share, row.gflops,
                         100 * row.peak_share, row.gbs));
     print(fmt::format("peak of fused multiply-adds in this run: {:.1f} GFLOP/s on {} threads\n", peak_gflops_,
                       workers_.count()));

@@ -226,6 +226,19 @@ std::string model_definitions(const std::filesystem::path& path) {
   return text;
 }
 
+// Names on the command line that the model has no input for, with those that it has.
+void check_names(const std::filesystem::path& path, const std::set<std::string>& named) {
+  std::vector<std::string> known;
+  for (const onnx::ValueDef& input : onnx::decode_file(path).graph.inputs) known.push_back(input.name);
+  std::vector<Finding> findings;
+  for (const std::string& name : named) {
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      findings.push_back(
+          finding(fmt::format("input \"{}\"", name), "the model has no such input", name, quoted_list(known)));
+  }
+  if (!findings.empty()) throw InputError(std::move(findings));
+}
+
 Subject load_model(const SubjectOptions& options, Words& words) {
   if (!options.definition.empty() || !options.attributes.empty())
     throw InputError(
@@ -235,6 +248,7 @@ Subject load_model(const SubjectOptions& options, Words& words) {
   import.free_batch_is_one = true;
   import.more_outputs = options.more_outputs;
   const std::set<std::string> named = words.names();
+  if (!named.empty()) check_names(options.file, named);
   import.fed_initializers.assign(named.begin(), named.end());
   Imported imported = import_onnx(options.file, standard_library(), import);
   Subject subject;
