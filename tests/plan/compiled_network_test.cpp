@@ -3,6 +3,7 @@
 // groups from growing.
 #include <gtest/gtest.h>
 
+#include "compiler/plan/build.h"
 #include "compiler/plan/program.h"
 #include "network_fixture.h"
 
@@ -52,6 +53,24 @@ TEST_P(CompiledNetworks, AgreeAtTheEnd) {
   const std::vector<std::string> names = reference_.tensor_names();
   compare({names.back()});
 }
+
+// Concatenations cost nothing: every part is produced in its place.
+class ConcatNetworks : public CompiledNetworks {};
+
+TEST_P(ConcatNetworks, HaveNoConcatKernel) {
+  const Build built = build(import(kAllRows, {reference_.tensor_names().back()}).graph, machine_named("avx2"));
+  int assembles = 0;
+  for (const Node& node : built.graph.nodes()) assembles += std::holds_alternative<Assemble>(node.payload);
+  EXPECT_GT(assembles, 5);
+  for (const Step& step : built.places.steps) {
+    if (step.kind != Step::Kind::Copy || step.is_static) continue;
+    ADD_FAILURE() << "a copy: " << built.places.copies[static_cast<size_t>(step.index)].name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ConcatNetworks,
+                         testing::Values("light_densenet121", "light_inception_v1", "light_inception_v2"),
+                         [](const auto& info) { return std::string(info.param); });
 
 INSTANTIATE_TEST_SUITE_P(All, CompiledNetworks,
                          testing::Values("light_bvlc_alexnet", "light_densenet121", "light_inception_v1",
