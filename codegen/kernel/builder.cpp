@@ -203,7 +203,8 @@ Value Builder::cast(Value v, DType to) {
   if (t.dtype == to) return v;
   int64_t value = 0;
   if (is_constant(v, &value) && !is_float(to)) return integer(t.with_dtype(to), value);
-  if (is_constant(v, &value) && is_float(to) && size_bytes(to) >= 4 && std::abs(value) < (int64_t{1} << 24))
+  if (is_constant(v, &value) && is_float(to) && size_bytes(to) >= 4 && value < (int64_t{1} << 24) &&
+      value > -(int64_t{1} << 24))
     return constant(t.with_dtype(to), static_cast<double>(value));
   const Type result = t.with_dtype(to);
   if (t.lanes == 1 && !is_float(t.dtype) && !is_float(to))

@@ -71,8 +71,8 @@ kernel::Value NestEmitter::apply(const Expr& e, int r, int v) {
   int lanes = 1;
   for (const Expr& arg : e.args()) {
     // The bound of a guard is a size: an argument, as all sizes are.
-    const bool is_bound =
-        is_comparison(e.op()) && arg.op() == Op::Const && arg.dtype() == DType::I64 && std::abs(arg.int_value()) > 1;
+    const bool is_bound = is_comparison(e.op()) && arg.op() == Op::Const && arg.dtype() == DType::I64 &&
+                          (arg.int_value() > 1 || arg.int_value() < -1);
     args.push_back(is_bound ? number(Number::Bound, arg.id(), 0, arg.int_value(), "bound") : eval(arg, r, v));
     lanes = std::max<int>(lanes, b_.type(args.back()).lanes);
   }
