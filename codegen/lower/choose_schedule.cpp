@@ -42,15 +42,9 @@ class Chooser {
     for (const Expr& e : nest_.reduction.step) note(e, true);
     for (const Expr& e : nest_.values) note(e, nest_.reduced_count() == 0);
     for (const Access& w : nest_.writes)
-      touches_.push_back({dependences_.of_access(w, nullptr), &w, nest_.reduced_count() == 0, true});
+      touches_.push_back({dependences_.of_access(w), &w, nest_.reduced_count() == 0, true});
     for (const NestAxis& axis : nest_.axes)
       if (axis.reduced) reduced_size_ *= static_cast<double>(axis.extent);
-  }
-
-  int widest_bytes() const {
-    int widest = 1;
-    for (const Touch& t : touches_) widest = std::max(widest, size_bytes(t.access->dtype));
-    return widest;
   }
 
   // Lanes of the common type: 32 bits, or 64 where everything touched is that wide.

@@ -139,7 +139,7 @@ kernel::Value NestEmitter::read_affine(const Access& access, uint64_t mask, int 
 // An affine read under a guard: the address is only used where the condition holds.
 kernel::Value NestEmitter::read_guarded(const Expr& e, const Access& access, int r, int v) {
   const DType memory = memory_dtype(access.dtype);
-  const uint64_t mask = dependences_.of_access(access, nullptr);
+  const uint64_t mask = dependences_.of_access(access);
   const Value inside = eval(e.guard_condition(), r, v);
   const Value fill = eval(e.fill(), r, v);
   Value pointer = row_pointer(access, mask, r);
@@ -237,7 +237,7 @@ void NestEmitter::write(const Access& access, Value value, int r, int v) {
   if (access.dtype == DType::Bool)
     value = b_.select(value, b_.integer(b_.type(value).with_dtype(DType::U8), 1),
                       b_.integer(b_.type(value).with_dtype(DType::U8), 0));
-  const uint64_t mask = dependences_.of_access(access, nullptr);
+  const uint64_t mask = dependences_.of_access(access);
   Value pointer = row_pointer(access, mask, r);
   if (!on_vector(mask)) return b_.store(pointer, b_.type(value).is_vector() ? b_.extract(value, 0) : value);
   const size_t a = static_cast<size_t>(schedule_.vector_axis);

@@ -468,7 +468,7 @@ void NestEmitter::open_streams() {
       if (e.op() != Op::Read) return;
       const Access& access = nest_.reads.at(e.id());
       if (!access.affine || stream(access, 0)) return;
-      const uint64_t mask = dependences_.of_access(access, &e);
+      const uint64_t mask = dependences_.of_access(access);
       Value pointer = tile_pointer(access);
       const int per_group = on_row(mask) ? rows_per_group(access) : part_.rows;
       for (int first = 0; first < part_.rows; first += per_group) {

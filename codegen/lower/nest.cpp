@@ -208,7 +208,7 @@ uint64_t Dependences::of(const Expr& e) {
       const int axis = nest_.axis_of[x.bits()];
       if (axis >= 0) bits |= uint64_t{1} << axis;
     }
-    if (affine_read) bits |= of_access(nest_.reads.at(x.id()), nullptr);
+    if (affine_read) bits |= of_access(nest_.reads.at(x.id()));
     // A state changes in every step of every reduced loop: nothing that reads it may leave one.
     if (x.op() == Op::Acc || x.op() == Op::AccRight)
       for (size_t a = 0; a < nest_.axes.size(); ++a) bits |= uint64_t{1} << a;
@@ -217,7 +217,7 @@ uint64_t Dependences::of(const Expr& e) {
   return mask | known_.at(e.id());
 }
 
-uint64_t Dependences::of_access(const Access& access, const Expr*) {
+uint64_t Dependences::of_access(const Access& access) {
   uint64_t bits = 0;
   for (size_t a = 0; a < access.coefficients.size(); ++a)
     if (access.coefficients[a] != 0 || access.blocked_axis == static_cast<int>(a)) bits |= uint64_t{1} << a;

@@ -67,7 +67,7 @@ class Dependences {
  public:
   explicit Dependences(const Nest& nest) : nest_(nest) {}
   uint64_t of(const Expr& e);
-  uint64_t of_access(const Access& access, const Expr* read);
+  uint64_t of_access(const Access& access);
 
  private:
   const Nest& nest_;

@@ -45,7 +45,7 @@ class LayoutChooser {
       for (Flat& flat : flatten(graph_, grouping_.groups[g])) flats_.push_back({static_cast<int>(g), std::move(flat)});
     for (const auto& [g, flat] : flats_)
       if (auto anchor = match_anchor(g, flat)) anchors_.push_back(std::move(*anchor));
-    for (const Anchor& anchor : anchors_) seed(anchor);
+    for (Anchor& anchor : anchors_) seed(anchor);
     propagate();
     drop_where_flattened();
     write_layouts();
@@ -105,7 +105,6 @@ class LayoutChooser {
       if (anchor.weight_axes.contains(axes[d])) outputs.push_back(static_cast<int>(d));
     if (rank(result) >= 3 && !outputs.empty()) want(result, outputs.back());
   }
-  void seed(const Anchor& anchor) { seed(const_cast<Anchor&>(anchor)); }
 
   void want(const Value& v, int channel) {
     if (!channel_.contains(v)) {
