@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "ir/graph_text.h"
@@ -12,6 +13,15 @@ namespace {
 
 // Checks of one node against its operands. Each failure is a mistake of the code that built the node: what users write
 // is checked before a graph is built.
+void check_read(const Expr& e, const std::vector<TensorType>& inputs) {
+  FRIT_CHECK(static_cast<size_t>(e.slot()) < inputs.size(), "read of a missing input: " + to_string(e));
+  const TensorType& type = inputs[static_cast<size_t>(e.slot())];
+  FRIT_CHECK(e.positions().size() == type.shape.size(), fmt::format("{} reads {}", to_string(e), to_string(type)));
+  FRIT_CHECK(e.dtype() == type.dtype || e.dtype() == compute_dtype(type.dtype),
+             fmt::format("{} as {} reads {}", to_string(e), name(e.dtype()), to_string(type)));
+  for (const Expr& p : e.positions()) FRIT_CHECK(p.dtype() == DType::I64, "a position is an i64: " + to_string(e));
+}
+
 class ComputeChecker {
  public:
   ComputeChecker(const Compute& compute, const std::vector<TensorType>& inputs) : compute_(compute), inputs_(inputs) {}
@@ -23,10 +33,11 @@ class ComputeChecker {
     for (const Axis& axis : compute_.axes)
       FRIT_CHECK(axis.extent && axis.extent.dtype() == DType::I64, "extent of axis " + axis.name);
     check_reduction();
-    const int value_axes = compute_.free;
     std::vector<TensorType> types;
     for (const Compute::Result& result : compute_.results) {
-      check_expr(result.value, value_axes, has_reduction(), false);
+      const int kept = compute_.keeps(result) ? 1 : 0;
+      FRIT_CHECK(kept == 0 || (has_reduction() && compute_.reduced() == 1), "a scan has one reduced axis");
+      check_expr(result.value, compute_.free + kept, has_reduction(), false);
       types.push_back({result.value.dtype(), shape_of(result)});
     }
     return types;
@@ -64,24 +75,15 @@ class ComputeChecker {
         FRIT_CHECK(e.bits() < compute_.reduction.init.size() && compute_.reduction.init[e.bits()].dtype() == e.dtype(),
                    "no such accumulator: " + to_string(root));
       }
-      if (e.op() == Op::Read) check_read(e);
+      if (e.op() == Op::Read) check_read(e, inputs_);
     });
-  }
-
-  void check_read(const Expr& e) {
-    FRIT_CHECK(static_cast<size_t>(e.slot()) < inputs_.size(), "read of a missing input: " + to_string(e));
-    const TensorType& type = inputs_[static_cast<size_t>(e.slot())];
-    FRIT_CHECK(e.positions().size() == type.shape.size(), fmt::format("{} reads {}", to_string(e), to_string(type)));
-    FRIT_CHECK(e.dtype() == type.dtype || e.dtype() == compute_dtype(type.dtype),
-               fmt::format("{} as {} reads {}", to_string(e), name(e.dtype()), to_string(type)));
-    for (const Expr& p : e.positions()) FRIT_CHECK(p.dtype() == DType::I64, "a position is an i64: " + to_string(e));
   }
 
   Shape shape_of(const Compute::Result& result) {
     Shape shape;
-    std::vector<bool> seen(static_cast<size_t>(compute_.free));
+    std::vector<bool> seen(compute_.axes.size());
     for (const int axis : result.axes) {
-      FRIT_CHECK(axis >= 0 && axis < compute_.free && !seen[static_cast<size_t>(axis)],
+      FRIT_CHECK(axis >= 0 && static_cast<size_t>(axis) < seen.size() && !seen[static_cast<size_t>(axis)],
                  fmt::format("axes [{}] of a result with {} free axes", fmt::join(result.axes, ", "), compute_.free));
       seen[static_cast<size_t>(axis)] = true;
       shape.push_back(compute_.axes[static_cast<size_t>(axis)].extent);
@@ -127,6 +129,53 @@ std::vector<TensorType> infer_assemble(const Assemble& assemble, const std::vect
                fmt::format("part {} is {} of {}", p, to_string(inputs[p]), to_string(assemble.shape)));
   }
   return {{inputs[0].dtype, assemble.shape}};
+}
+
+std::vector<TensorType> infer_scatter(const Scatter& scatter, const std::vector<TensorType>& inputs) {
+  FRIT_CHECK(!inputs.empty(), "a scatter has a base");
+  FRIT_CHECK(scatter.positions.size() == inputs[0].shape.size(),
+             fmt::format("{} positions into {}", scatter.positions.size(), to_string(inputs[0])));
+  for (const Axis& axis : scatter.axes)
+    FRIT_CHECK(axis.extent && axis.extent.dtype() == DType::I64, "extent of axis " + axis.name);
+  const auto check = [&](const Expr& root, DType dtype) {
+    FRIT_CHECK(root && root.dtype() == dtype, fmt::format("a scatter takes a {} here", name(dtype)));
+    for_each_node(root, [&](const Expr& e) {
+      FRIT_CHECK(e.op() != Op::Acc && e.op() != Op::AccRight, "an accumulator out of place: " + to_string(root));
+      if (e.op() == Op::Index) FRIT_CHECK(e.bits() < scatter.axes.size(), "axis out of range: " + to_string(root));
+      if (e.op() == Op::Read) check_read(e, inputs);
+    });
+  };
+  for (const Expr& p : scatter.positions) check(p, DType::I64);
+  check(scatter.value, compute_dtype(inputs[0].dtype));
+  return {inputs[0]};
+}
+
+std::vector<TensorType> infer_sort(const Sort& sort, const std::vector<TensorType>& inputs) {
+  FRIT_CHECK(inputs.size() == 1, "a sort has one input");
+  FRIT_CHECK(sort.axis >= 0 && static_cast<size_t>(sort.axis) < inputs[0].shape.size(), "axis of a sort");
+  return {inputs[0], {DType::I64, inputs[0].shape}};
+}
+
+std::vector<TensorType> infer_custom_gradient(const CustomGradient& custom, const std::vector<TensorType>& inputs) {
+  const auto operands = static_cast<size_t>(custom.operands);
+  FRIT_CHECK(custom.operands >= 0 && operands < inputs.size(), "a custom gradient has values");
+  FRIT_CHECK(custom.clause, "a custom gradient has a clause");
+  const Graph& clause = *custom.clause;
+  std::vector<TensorType> results(inputs.begin() + custom.operands, inputs.end());
+  std::vector<TensorType> expected = inputs;
+  expected.insert(expected.end(), results.begin(), results.end());
+  const std::vector<int> ids = clause.input_nodes();
+  FRIT_CHECK(ids.size() == expected.size(), "a clause takes operands, values and adjoints");
+  for (size_t k = 0; k < ids.size(); ++k)
+    FRIT_CHECK(clause.node(ids[k]).results[0] == expected[k], fmt::format("input {} of a clause", k));
+  FRIT_CHECK(clause.outputs().size() == custom.overridden.size(), "a clause gives one adjoint for each operand named");
+  for (size_t k = 0; k < custom.overridden.size(); ++k) {
+    const int operand = custom.overridden[k];
+    FRIT_CHECK(operand >= 0 && operand < custom.operands, "operand of a clause");
+    FRIT_CHECK(clause.type(clause.outputs()[k].value) == inputs[static_cast<size_t>(operand)],
+               fmt::format("adjoint {} of a clause has another type than its operand", k));
+  }
+  return results;
 }
 
 Expr lowest(DType dtype) { return constant(dtype, -std::numeric_limits<double>::infinity()); }
@@ -248,6 +297,30 @@ std::string_view name(ReduceOp op) {
   FRIT_UNREACHABLE();
 }
 
+std::string_view name(ScatterOp op) {
+  switch (op) {
+    case ScatterOp::Set:
+      return "set";
+    case ScatterOp::Add:
+      return "add";
+    case ScatterOp::Mul:
+      return "mul";
+    case ScatterOp::Max:
+      return "max";
+    case ScatterOp::Min:
+      return "min";
+  }
+  FRIT_UNREACHABLE();
+}
+
+bool Compute::keeps(const Result& result) const {
+  return std::any_of(result.axes.begin(), result.axes.end(), [&](int axis) { return axis >= free; });
+}
+
+bool Compute::is_scan() const {
+  return std::any_of(results.begin(), results.end(), [&](const Result& result) { return keeps(result); });
+}
+
 std::vector<int> Graph::input_nodes() const {
   std::vector<int> ids;
   for (size_t id = 0; id < nodes_.size(); ++id)
@@ -296,6 +369,9 @@ std::vector<TensorType> infer(const Payload& payload, const std::vector<TensorTy
   if (const auto* c = std::get_if<Compute>(&payload)) return ComputeChecker(*c, inputs).run();
   if (const auto* v = std::get_if<View>(&payload)) return infer_view(*v, inputs);
   if (const auto* a = std::get_if<Assemble>(&payload)) return infer_assemble(*a, inputs);
+  if (const auto* s = std::get_if<Scatter>(&payload)) return infer_scatter(*s, inputs);
+  if (const auto* s = std::get_if<Sort>(&payload)) return infer_sort(*s, inputs);
+  if (const auto* c = std::get_if<CustomGradient>(&payload)) return infer_custom_gradient(*c, inputs);
   fail_internal("infer", "an input states its own type", __FILE__, __LINE__);
 }
 

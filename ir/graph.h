@@ -13,6 +13,7 @@
 namespace frit {
 
 /// Extents are expressions: constants, or symbols bound at launch. `static_shape` gives numbers or an UnsupportedError.
+class Graph;
 using Shape = std::vector<Expr>;
 Shape make_shape(std::span<const int64_t> extents);
 std::vector<int64_t> static_shape(const Shape& shape);
@@ -70,6 +71,10 @@ struct Reduction {
 /// Everything elementwise, by reduction, by window or by convolution. Axes: the first `free` are free, the rest reduced.
 /// Without reduced axes, `results[r].value` is over reads of the inputs at the free indices. With reduced axes it is over
 /// Acc(k), and may read inputs at free indices only (an epilogue). Input slots number `Node::inputs`.
+///
+/// A *scan* (prefix reduction): where there is one reduced axis, a result may keep it. Its element at t is the value over
+/// the accumulators after step t, and may read inputs at t too. An exclusive prefix is an accumulator that holds the state
+/// before; a suffix is a scan of reads that run backwards, seen through a View that turns it round.
 struct Compute {
   struct Result {
     Expr value;             // cast to the stored dtype already: value.dtype() is the result's dtype
@@ -80,6 +85,8 @@ struct Compute {
   Reduction reduction;
   std::vector<Result> results;
   int reduced() const { return static_cast<int>(axes.size()) - free; }
+  bool keeps(const Result& result) const;  // whether the result keeps the reduced axis
+  bool is_scan() const;                    // whether any result does
 };
 
 /// An affine map onto an existing tensor (reshape, transpose, slice, broadcast): out[axes] = input0[positions]. Positions
@@ -98,7 +105,37 @@ struct Assemble {
   std::vector<Part> parts;
 };
 
-using Payload = std::variant<Input, Constant, Compute, View, Assemble>;
+enum class ScatterOp : uint8_t { Set, Add, Mul, Max, Min };
+std::string_view name(ScatterOp op);
+
+/// A tensor changed at computed positions: input 0, the base, with y[positions] op= value for all indices of `axes`, as if
+/// in row-major order. Positions outside are skipped; with Set the last write stays, Max and Min let NaN win. `positions`
+/// (i64) and `value` may read all inputs, input 0 as it was before. The value is of the base's compute dtype; a base of a
+/// storage type is rounded once, at the end. The order is fixed, so sums of floats are the same in every run.
+struct Scatter {
+  std::vector<Axis> axes;
+  ScatterOp op = ScatterOp::Set;
+  std::vector<Expr> positions;
+  Expr value;
+};
+
+/// Input 0 in order along one axis. Results: the values, and the i64 positions that they had. Stable; NaN comes last in
+/// either order; -0 equals 0.
+struct Sort {
+  int axis = 0;
+  bool descending = false;
+};
+
+/// Values with a gradient of their own. Inputs: `operands` tensors, then the values that were computed from them; results:
+/// those values. `clause` is a graph whose inputs are the operands, the values, and one adjoint for each value, in this
+/// order; its outputs are the adjoints of the operands in `overridden`. The other operands keep the derived adjoint.
+struct CustomGradient {
+  int operands = 0;
+  std::vector<int> overridden;
+  std::shared_ptr<const Graph> clause;
+};
+
+using Payload = std::variant<Input, Constant, Compute, View, Assemble, Scatter, Sort, CustomGradient>;
 
 struct Node {
   std::string label;          // for people: where it comes from ("conv1", "softmax.e"); not part of the hash

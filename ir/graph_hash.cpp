@@ -56,6 +56,20 @@ uint64_t payload_hash(const Assemble& a, uint64_t h) {
   return h;
 }
 
+uint64_t payload_hash(const Scatter& s, uint64_t h) {
+  h = mix(mix(h, s.axes), static_cast<uint64_t>(s.op));
+  return mix(mix(h, s.positions), s.value.hash());
+}
+
+uint64_t payload_hash(const Sort& s, uint64_t h) {
+  return mix(mix(h, static_cast<uint64_t>(s.axis)), static_cast<uint64_t>(s.descending));
+}
+
+uint64_t payload_hash(const CustomGradient& c, uint64_t h) {
+  h = mix(mix(h, static_cast<uint64_t>(c.operands)), std::vector<int64_t>(c.overridden.begin(), c.overridden.end()));
+  return mix(h, hash(*c.clause));
+}
+
 }  // namespace
 
 uint64_t hash(const Graph& graph) {

@@ -12,25 +12,25 @@ namespace frit {
 namespace {
 
 constexpr int64_t kMostConstantBytes = int64_t{1} << 33;  // of all large constants of one text
+constexpr int kDeepestClause = 100;
 
 class GraphParser {
  public:
   explicit GraphParser(std::string_view text) : in_(text) {}
 
   Graph run() {
-    while (!in_.at_end()) {
-      if (in_.accept_word("output")) {
-        std::string name = in_.string();
-        in_.expect("=");
-        graph_.add_output(std::move(name), value());
-      } else {
-        node();
-      }
-    }
+    while (!in_.at_end()) statement();
     return std::move(graph_);
   }
 
  private:
+  void statement() {
+    if (!in_.accept_word("output")) return node();
+    std::string name = in_.string();
+    in_.expect("=");
+    graph_.add_output(std::move(name), value());
+  }
+
   void node() {
     in_.expect("%");
     const int64_t number = in_.integer();
@@ -49,8 +49,15 @@ class GraphParser {
       stated = view(n);
     else if (kind == "assemble")
       stated = assemble(n);
+    else if (kind == "scatter")
+      stated = scatter(n);
+    else if (kind == "sort")
+      stated = sort(n);
+    else if (kind == "custom_gradient")
+      stated = custom_gradient(n);
     else
-      in_.fail("no such kind of node", std::string(kind), "input, constant, compute, view or assemble");
+      in_.fail("no such kind of node", std::string(kind),
+               "input, constant, compute, view, assemble, scatter, sort or custom_gradient");
     if (in_.accept("#")) n.label = in_.rest_of_line();
     add(std::move(n), number, stated);
   }
@@ -320,8 +327,75 @@ class GraphParser {
     return stated;
   }
 
+  std::vector<TensorType> scatter(Node& n) {
+    std::vector<TensorType> stated = type_list();
+    Scatter s;
+    ExprNames names;
+    read_inputs(n);
+    for (const Value v : n.inputs) names.slot_dtypes.push_back(graph_.type(v).dtype);
+    axes(s.axes, names);
+    in_.clear_bindings();
+    bindings(names);
+    in_.expect("[");
+    if (!in_.accept("]")) {
+      do s.positions.push_back(in_.expression(names));
+      while (in_.accept(","));
+      in_.expect("]");
+    }
+    const std::string_view word = in_.word();
+    bool known = false;
+    for (const ScatterOp op : {ScatterOp::Set, ScatterOp::Add, ScatterOp::Mul, ScatterOp::Max, ScatterOp::Min})
+      if (name(op) == word) s.op = op, known = true;
+    if (!known) in_.fail("no such write", std::string(word), "set, add, mul, max or min");
+    s.value = in_.expression(names);
+    n.payload = std::move(s);
+    return stated;
+  }
+
+  std::vector<TensorType> sort(Node& n) {
+    std::vector<TensorType> stated = type_list();
+    read_inputs(n);
+    in_.expect_word("axis");
+    Sort s;
+    s.axis = small_number();
+    s.descending = in_.accept_word("descending");
+    if (!s.descending) in_.expect_word("ascending");
+    n.payload = s;
+    return stated;
+  }
+
+  int small_number() {
+    const int64_t number = in_.integer();
+    if (number < 0 || number > (1 << 20)) in_.fail("a number out of range", fmt::format("{}", number));
+    return static_cast<int>(number);
+  }
+
+  std::vector<TensorType> custom_gradient(Node& n) {
+    if (++depth_ > kDeepestClause) in_.fail("gradient clauses are nested too deep");
+    std::vector<TensorType> stated = type_list();
+    read_inputs(n);
+    CustomGradient c;
+    in_.expect_word("operands");
+    c.operands = small_number();
+    for (const int64_t operand : numbers()) {
+      if (operand < 0 || operand >= c.operands) in_.fail("no such operand", fmt::format("{}", operand));
+      c.overridden.push_back(static_cast<int>(operand));
+    }
+    in_.expect("{");
+    // The clause has numbers of its own.
+    Graph outer = std::exchange(graph_, {});
+    std::map<int64_t, int> ids = std::exchange(ids_, {});
+    while (!in_.accept("}")) statement();
+    c.clause = std::make_shared<const Graph>(std::exchange(graph_, std::move(outer)));
+    ids_ = std::move(ids);
+    --depth_;
+    n.payload = std::move(c);
+    return stated;
+  }
+
   TextReader in_;
   Graph graph_;
+  int depth_ = 0;
   std::map<int64_t, int> ids_;
   int64_t constant_bytes_ = 0;
 };

@@ -151,6 +151,29 @@ class NodePrinter {
     return text;
   }
 
+  // scatter f32[8] reads %0, %1 (i < 4) [x1[i]] add x2[i]
+  std::string print(const Scatter& s) {
+    name_axes(s.axes);
+    for (const Value v : node_.inputs) names_.slot_dtypes.push_back(graph_.type(v).dtype);
+    std::vector<Expr> roots = s.positions;
+    roots.push_back(s.value);
+    std::vector<std::string> lets;
+    const std::vector<std::string> texts = print_exprs(roots, names_, lets);
+    return "scatter " + types() + " " + axes_text(s.axes, s.axes.size()) + lets_text(lets) + " [" +
+           join(texts, 0, s.positions.size()) + "] " + std::string(name(s.op)) + " " + texts.back();
+  }
+
+  std::string print(const Sort& s) {
+    return fmt::format("sort {} axis {} {}", types(), s.axis, s.descending ? "descending" : "ascending");
+  }
+
+  // The clause follows in braces, a graph of its own.
+  std::string print(const CustomGradient& c) {
+    std::string text =
+        fmt::format("custom_gradient {} operands {} [{}] {{\n", types(), c.operands, fmt::join(c.overridden, ", "));
+    return text + to_string(*c.clause) + "}";
+  }
+
   const Graph& graph_;
   const Node& node_;
   int id_;

@@ -38,6 +38,8 @@ class NodeVerifier {
     if (const auto* c = std::get_if<Compute>(&node_.payload)) verify_compute(*c, types);
     if (const auto* v = std::get_if<View>(&node_.payload)) verify_view(*v, types[0]);
     if (const auto* a = std::get_if<Assemble>(&node_.payload)) verify_assemble(*a, types);
+    if (const auto* s = std::get_if<Scatter>(&node_.payload)) verify_scatter(*s, types);
+    if (const auto* c = std::get_if<CustomGradient>(&node_.payload)) verify_clause(*c);
   }
 
  private:
@@ -52,7 +54,7 @@ class NodeVerifier {
     for (const Expr& e : c.reduction.step) verify_expr(e, types, all);
     for (const Expr& e : c.reduction.merge) verify_expr(e, types, free);
     checked_.clear();  // an empty reduction proves nothing about what is read beside it
-    for (const Compute::Result& r : c.results) verify_expr(r.value, types, free);
+    for (const Compute::Result& r : c.results) verify_expr(r.value, types, c.keeps(r) ? all : free);
     verify_reduction(c.reduction);
   }
 
@@ -115,6 +117,17 @@ class NodeVerifier {
           find("operands do not fit: " + error);
       });
     verify_inside(v.positions, base, analysis);
+  }
+
+  // Written positions may be anywhere: those outside are skipped.
+  void verify_scatter(const Scatter& s, const std::vector<TensorType>& types) {
+    IndexAnalysis analysis(s.axes);
+    for (const Expr& p : s.positions) verify_expr(p, types, analysis);
+    verify_expr(s.value, types, analysis);
+  }
+
+  void verify_clause(const CustomGradient& c) {
+    for (const std::string& finding : verify(*c.clause)) find("in a gradient clause: " + finding);
   }
 
   struct Lattice {

@@ -40,6 +40,16 @@ bool same(const Assemble& a, const Assemble& b) {
   return true;
 }
 
+bool same(const Scatter& a, const Scatter& b) {
+  return same_axes(a.axes, b.axes) && a.op == b.op && a.positions == b.positions && a.value == b.value;
+}
+
+bool same(const Sort& a, const Sort& b) { return a.axis == b.axis && a.descending == b.descending; }
+
+bool same(const CustomGradient& a, const CustomGradient& b) {
+  return a.operands == b.operands && a.overridden == b.overridden && a.clause == b.clause;
+}
+
 uint64_t mix(uint64_t h, uint64_t v) { return (h ^ v) * 0x9e3779b97f4a7c15ULL + (h >> 29); }
 
 }  // namespace
@@ -62,6 +72,7 @@ uint64_t node_hash(const Node& node) {
   }
   if (const auto* v = std::get_if<View>(&node.payload))
     for (const Expr& e : v->positions) h = mix(h, e.hash());
+  if (const auto* s = std::get_if<Scatter>(&node.payload)) h = mix(h, s->value.hash());
   if (const auto* i = std::get_if<Input>(&node.payload)) h = mix(h, std::hash<std::string>{}(i->name));
   return h;
 }

@@ -73,9 +73,13 @@ class Round {
       used_results_.insert(v);
     };
     for (const Graph::Output& out : old_.outputs()) use(out.value);
-    for (size_t id = old_.nodes().size(); id-- > 0;)
-      if (live_[id] > 0)
-        for (const Value v : old_.nodes()[id].inputs) use(v);
+    for (size_t id = old_.nodes().size(); id-- > 0;) {
+      if (live_[id] == 0) continue;
+      const Node& node = old_.nodes()[id];
+      const auto* custom = std::get_if<CustomGradient>(&node.payload);
+      for (size_t k = custom ? static_cast<size_t>(custom->operands) : 0; k < node.inputs.size(); ++k)
+        use(node.inputs[k]);
+    }
   }
 
   Value moved(Value v) const { return moved_.at(v); }
@@ -84,7 +88,19 @@ class Round {
     if (const auto* c = as_compute(node)) return add_compute(id, node, *c);
     if (const auto* v = std::get_if<View>(&node.payload)) return add_view(id, node, *v);
     if (const auto* a = std::get_if<Assemble>(&node.payload)) return add_assemble(id, node, *a);
-    moved_[{id, 0}] = insert(node);
+    if (const auto* c = std::get_if<CustomGradient>(&node.payload)) return pass_through(id, node, c->operands);
+    Node copy = node;
+    for (Value& v : copy.inputs) v = moved(v);
+    const Value first = insert(std::move(copy));
+    for (size_t r = 0; r < node.results.size(); ++r) moved_[{id, static_cast<int>(r)}] = {first.node, static_cast<int>(r)};
+  }
+
+  // Derivatives are taken before: from here on, values with a gradient of their own are just their values.
+  void pass_through(int id, const Node& node, int operands) {
+    for (size_t r = 0; r < node.results.size(); ++r) {
+      const Value value = node.inputs[static_cast<size_t>(operands) + r];
+      if (const auto found = moved_.find(value); found != moved_.end()) moved_[{id, static_cast<int>(r)}] = found->second;
+    }
   }
 
   // Adds a node, or finds one that is the same.
@@ -299,7 +315,7 @@ class Round {
     for (int a = 0; a < c.free; ++a) extents.push_back(c.axes[static_cast<size_t>(a)].extent);
     IndexAnalysis free(extents);
     drop_accumulators(c);
-    for (Compute::Result& r : c.results) r.value = rewritten(r.value, work, free);
+    for (Compute::Result& r : c.results) r.value = rewritten(r.value, work, c.keeps(r) ? all : free);
     rewrite_reduction(work, free, all);
     compact_inputs(work);
     const Value v = insert(Node{node.label, std::move(work.inputs), {}, std::move(c)});

@@ -25,7 +25,7 @@ class Cut {
 
   // Finds the axis, its chunk, and whether it is worth it.
   bool plan() {
-    if (compute_.reduced() == 0 || compute_.reduction.merge.empty()) return false;
+    if (compute_.reduced() == 0 || compute_.reduction.merge.empty() || compute_.is_scan()) return false;
     int64_t results = 1, total = 1;
     for (size_t a = 0; a < compute_.axes.size(); ++a) {
       const int64_t extent = static_extent(compute_.axes[a].extent);

@@ -62,6 +62,23 @@ class Writer {
     }
   }
 
+  void operator()(const Scatter& scatter) {
+    axes(scatter.axes);
+    number(static_cast<uint64_t>(scatter.op));
+    exprs(scatter.positions);
+    expr(scatter.value);
+  }
+  void operator()(const Sort& sort) {
+    number(static_cast<uint64_t>(sort.axis));
+    number(static_cast<uint64_t>(sort.descending));
+  }
+  void operator()(const CustomGradient& custom) {
+    number(static_cast<uint64_t>(custom.operands));
+    number(custom.overridden.size());
+    for (const int operand : custom.overridden) number(static_cast<uint64_t>(operand));
+    number(hash(*custom.clause));
+  }
+
   Digest digest() const { return digest_of(bytes_); }
 
  private:

@@ -196,3 +196,23 @@ TEST(Passes, RunnerVerifiesTimesPrintsAndSkips) {
   EXPECT_THROW(run_passes(g, broken, PassOptions{.verify = true, .print_after = {}, .skip = {}, .print = {}}),
                InternalError);
 }
+
+TEST(Simplify, CustomGradientsAreTheirValues) {
+  expect_simplifies(kX + "%1 = compute f32[4, 6] reads %0 (i < 4, j < 6) -> exp(x0[i, j])\n"
+                         "%2 = compute f32[4, 6] reads %1 (i < 4, j < 6) -> x0[i, j]*x0[i, j]\n"
+                         "%3 = custom_gradient f32[4, 6] reads %0, %1 operands 1 [0] {\n"
+                         "%0 = input f32[4, 6] \"x\"\n%1 = input f32[4, 6] \"y\"\n%2 = input f32[4, 6] \"dy\"\n"
+                         "output \"dx\" = %2\n}\n"
+                         "output \"y\" = %3\n",
+                    kX + "%1 = compute f32[4, 6] reads %0 (i < 4, j < 6) -> exp(x0[i, j])\n"
+                         "output \"y\" = %1\n");
+}
+
+TEST(Simplify, ScansScattersAndSortsStay) {
+  const std::string scan =
+      kX + "%1 = compute f32[4, 6] reads %0 (i < 4; t < 6) sum(acc0 = 0.0 : acc0 + x0[i, t] : acc0 + acc0') -> acc0 [i, t]\n"
+           "%2 = scatter f32[4, 6] reads %1, %0 (i < 4, j < 6) [i, 0] add x1[i, j]\n"
+           "%3 = sort f32[4, 6], i64[4, 6] reads %2 axis 1 descending\n"
+           "output \"v\" = %3\noutput \"i\" = %3.1\n";
+  expect_simplifies(scan, scan);
+}
