@@ -205,7 +205,9 @@ void Elaborator::build_pending(Pending& pending, const std::string& label) {
   compute.axes = builder.axes();
   compute.free = static_cast<int>(order.size());
   Reduction& reduction = compute.reduction;
-  if (pending.op == ReduceOp::Fold) {
+  if (pending.op == ReduceOp::None) {
+    compute.results.push_back({builder.build(pending.body, masked), {}});
+  } else if (pending.op == ReduceOp::Fold) {
     reduction.op = ReduceOp::Fold;
     for (const Expr& e : pending.init) reduction.init.push_back(builder.build(e, masked));
     for (const Expr& e : pending.step) reduction.step.push_back(builder.build(e, masked));
@@ -233,7 +235,9 @@ void Elaborator::build_pending(Pending& pending, const std::string& label) {
       reduction.step[k] = select(mask, reduction.step[k], accumulator(reduction.init[k].dtype(), static_cast<int>(k)));
   std::vector<int> shape;
   for (int i = 0; i < compute.free; ++i) shape.push_back(i);
-  if (pending.op == ReduceOp::ArgMax || pending.op == ReduceOp::ArgMin) {
+  if (pending.op == ReduceOp::None) {
+    compute.results[0].axes = shape;
+  } else if (pending.op == ReduceOp::ArgMax || pending.op == ReduceOp::ArgMin) {
     compute.results.push_back({accumulator(reduction.init[1].dtype(), 1), shape});
   } else {
     for (size_t k = 0; k < reduction.init.size(); ++k)
@@ -269,6 +273,7 @@ void Elaborator::build_pending(Pending& pending, const std::string& label) {
   else
     pending.rounded.reset();
   pending.node = graph_.add_compute(std::move(compute), builder.inputs(), label);
+  if (pending.clause) build_clause(pending, label);
   pending.built = true;
 }
 

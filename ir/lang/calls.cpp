@@ -121,7 +121,7 @@ std::vector<Val> Elaborator::call_definition(const Definition& def, const Ex& e,
     const bool is_const = at < def.params.size() && def.params[at].is_const;
     for (Val& v : expand({arg.value}, is_const ? ctx.at(Place::Extent) : value)) call.operands.push_back(std::move(v));
   }
-  return run(call);
+  return !ctx.whole && wants_clause(call) ? call_behind_clause(call, e) : run(call);
 }
 
 std::vector<Val> Elaborator::arguments(const Ex& e, const Ctx& ctx, size_t least, size_t most) {

@@ -143,7 +143,8 @@ bool Elaborator::is_inlineable(const Definition& def) {
   return inlineable_[&def] = plain;
 }
 
-std::vector<Val> Elaborator::run(const Call& call) {
+std::vector<Val> Elaborator::run(const Call& given) {
+  Call call = given;
   for (const Instance* in = self_; in; in = in->caller)
     if (in->def == call.def)
       fail(call.site ? call.site->op_span : Span{}, fmt::format("{} calls itself", call.def->name), {}, "no recursion");
@@ -157,6 +158,8 @@ std::vector<Val> Elaborator::run(const Call& call) {
   instance.bracket = call.bracket;
   if (++depth_ > kCallDepthLimit)
     fail(call.site ? call.site->span : Span{}, fmt::format("calls are more than {} deep", kCallDepthLimit));
+  const bool has_clause = call.whole && wants_clause(call);
+  if (has_clause && self_) materialise_operands(call);
   Instance* const caller = std::exchange(self_, &instance);
   struct Restore {
     Elaborator* owner;
@@ -179,6 +182,8 @@ std::vector<Val> Elaborator::run(const Call& call) {
   }
   if (results->empty())
     fail(call.def->name_span, fmt::format("{} gives no result", call.def->name), {}, "a let or a return at its end");
+  if (!call.adjoints.empty()) return run_clause(call);
+  if (has_clause) attach_clause(call, *results);
   return std::move(*results);
 }
 

@@ -107,6 +107,9 @@ struct Record {
   const Ex* site = nullptr;
 };
 
+struct PendingClause;
+
+/// A tensor that a statement needs: a reduction, or (op None, no inner indices) the elements of a formula.
 struct Pending {
   ReduceOp op = ReduceOp::None;
   bool mean = false;
@@ -117,8 +120,31 @@ struct Pending {
   std::vector<DType> nominal;
   std::optional<DType> rounded;  // the type of its only result, where that is f16 or bf16
   const Ex* site = nullptr;
-  Value node;  // when built
+  std::shared_ptr<const PendingClause> clause;  // the value of a definition with a `grad` clause
+  Value node;                                   // when built
   bool built = false;
+};
+
+/// A definition applied to operands.
+struct Call {
+  const Definition* def = nullptr;
+  std::vector<Val> operands;
+  std::map<std::string, Val> attributes;
+  const Ex* site = nullptr;
+  bool whole = true, bracket = false, is_outermost = false;
+  std::string label;
+  std::vector<Val> adjoints;  // of the results: then what is wanted are the adjoints that the `grad` clause gives
+};
+
+/// A call in a formula whose operands and value are pending.
+struct PendingClause {
+  struct Operand {
+    int pending;
+    DType nominal;
+  };
+  Call call;
+  std::vector<Operand> operands;  // those that are no static values
+  DType value = DType::F32;
 };
 
 /// An axis of the left side: its factors as indices, and where it sits.
@@ -147,14 +173,6 @@ class Elaborator {
   std::string text(Span span) const { return std::string(self_->def->source->text(span)); }
 
   // ---- definitions and statements (elaborate.cpp)
-  struct Call {
-    const Definition* def = nullptr;
-    std::vector<Val> operands;
-    std::map<std::string, Val> attributes;
-    const Ex* site = nullptr;
-    bool whole = true, bracket = false, is_outermost = false;
-    std::string label;
-  };
   std::vector<Val> run(const Call& call);
   std::optional<std::vector<Val>> execute(const std::vector<Stmt>& block);
   std::optional<std::vector<Val>> execute(const Stmt& stmt);
@@ -166,6 +184,18 @@ class Elaborator {
   Val import_operand(const Operand& operand, const Param& param, const std::string& label);
   Val import_constant(Value value, const Param& param);
   Value export_result(const Val& value, const std::string& label);
+
+  // ---- gradients by hand (clause.cpp)
+  bool wants_clause(const Call& call) const;
+  void materialise_operands(Call& call);
+  void attach_clause(const Call& call, std::vector<Val>& results);
+  std::vector<Val> call_behind_clause(const Call& call, const Ex& e);
+  void build_clause(Pending& pending, const std::string& label);
+  std::vector<Val> run_clause(const Call& call);
+  CustomGradient make_clause(const Call& call, const std::vector<TensorPtr>& operands,
+                             const std::vector<TensorPtr>& values);
+  Value add_custom(CustomGradient custom, const std::vector<TensorPtr>& operands, const std::vector<TensorPtr>& values,
+                   const std::string& label);
 
   // ---- signatures (signature.cpp)
   void bind_operands(const Call& call);

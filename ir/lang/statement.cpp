@@ -99,6 +99,7 @@ void Elaborator::indexed_let(const Stmt& stmt) {
     const Record& record = records_[static_cast<size_t>(e.slot()) / 2];
     if (record.pending < 0 || static_cast<size_t>(record.pending) < first_pending) continue;
     Pending& pending = pendings_[static_cast<size_t>(record.pending)];
+    if (pending.op == ReduceOp::None) continue;
     if (!std::is_permutation(order.begin(), order.end(), pending.stored.begin(), pending.stored.end())) continue;
     pending.stored = order;
     direct.insert(static_cast<size_t>(record.pending));
