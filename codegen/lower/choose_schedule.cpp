@@ -10,6 +10,8 @@
 namespace frit {
 namespace {
 
+constexpr int kScanRows = 4;  // scans without vectors that run side by side
+
 // Relative costs of touching one vector, measured roughly in load slots.
 constexpr double kGuard = 1, kContiguous = 1, kBroadcast = 0.5, kPerLane = 1.5, kIrregular = 2.5;
 
@@ -40,9 +42,12 @@ class Chooser {
       });
     };
     for (const Expr& e : nest_.reduction.step) note(e, true);
-    for (const Expr& e : nest_.values) note(e, nest_.reduced_count() == 0);
-    for (const Access& w : nest_.writes)
-      touches_.push_back({dependences_.of_access(w), &w, nest_.reduced_count() == 0, true});
+    for (size_t k = 0; k < nest_.values.size(); ++k) {
+      const Access& w = nest_.writes[k];
+      const bool in_loop = nest_.reduced_count() == 0 || nest_.kept[k];
+      note(nest_.values[k], in_loop);
+      touches_.push_back({dependences_.of_access(w), &w, in_loop, true});
+    }
     for (const NestAxis& axis : nest_.axes)
       if (axis.reduced) reduced_size_ *= static_cast<double>(axis.extent);
   }
@@ -88,7 +93,7 @@ class Chooser {
     for (const Touch& t : touches_)
       best_cost += (t.in_loop ? 1.0 : 1.0 / std::max(1.0, reduced_size_)) * (t.access->guarded ? 2 : 1);
     best_cost = std::max(best_cost, 1e-9);
-    const bool lanes_may_merge = is_commutative(nest_.reduction);
+    const bool lanes_may_merge = is_commutative(nest_.reduction) && !nest_.is_scan();
     for (size_t a = 0; a < nest_.axes.size(); ++a) {
       const NestAxis& axis = nest_.axes[a];
       if (axis.outer || axis.extent < 2 || (axis.reduced && !lanes_may_merge)) continue;
@@ -114,7 +119,7 @@ class Chooser {
   const NestAxis& axis(int a) const { return nest_.axes[static_cast<size_t>(a)]; }
 
   void choose_tile() {
-    if (schedule_.vector_axis < 0) return;
+    if (schedule_.vector_axis < 0) return choose_scalar_rows();
     const bool reduced_vector = axis(schedule_.vector_axis).reduced;
     const int64_t extent = axis(schedule_.vector_axis).extent;
     const int needed = static_cast<int>((extent + schedule_.lanes - 1) / schedule_.lanes);
@@ -139,6 +144,14 @@ class Chooser {
         schedule_.rows = rows_for(axis(schedule_.row_axis).extent, schedule_.vectors, std::max(1, most));
     }
     if (schedule_.rows <= 1) schedule_.row_axis = -1, schedule_.rows = 1;
+  }
+
+  // A scan waits for its last step: without vectors, rows of several scans fill the time.
+  void choose_scalar_rows() {
+    if (!nest_.is_scan()) return;
+    schedule_.row_axis = best_row_axis();
+    if (schedule_.row_axis < 0) return;
+    schedule_.rows = static_cast<int>(std::min<int64_t>(axis(schedule_.row_axis).extent, kScanRows));
   }
 
   int rows_for(int64_t extent, int vectors, int most) const {
@@ -275,10 +288,7 @@ class Chooser {
           least = std::min(least, std::abs(t.access->coefficients[static_cast<size_t>(a)]));
       return least;
     };
-    if (!is_commutative(nest_.reduction)) {
-      // Row-major order is part of the meaning.
-      return;
-    }
+    if (!is_commutative(nest_.reduction) || nest_.is_scan()) return;  // row-major order is part of the meaning
     std::stable_sort(schedule_.reduced_order.begin(), schedule_.reduced_order.end(),
                      [&](int a, int b) { return stride(a) > stride(b); });
   }

@@ -78,6 +78,7 @@ class NestEmitter {
   void reduce_level(size_t level);
   void vector_reduction(size_t level);
   void step_states();
+  void kept_results();
   void load_shared_vectors();
   void merge_lanes();
   Values merge(const Values& left, const Values& right);
@@ -114,6 +115,7 @@ class NestEmitter {
   Value extent_of(int a);
   Value buffer_of(const Access& access);
   void open_streams();
+  void open_stream(const Access& access);
   Stream* stream(const Access& access, int group);
   int rows_per_group(const Access& access) const;
   int depth_of(uint64_t mask) const;
@@ -134,6 +136,7 @@ class NestEmitter {
   std::vector<Stream> streams_;
   std::map<std::tuple<Number, const void*, int>, Value> numbers_;
   std::map<std::tuple<const void*, int, int>, Value> known_;
+  std::vector<std::tuple<const void*, int, int>> of_states_;  // those of known_ that a step makes old
   const char splats_ = 0;  // its address marks the broadcasts in known_
 };
 

@@ -33,6 +33,7 @@ kernel::Value NestEmitter::eval(const Expr& e, int r, int v) {
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
   const Value value = eval_new(e, mask, r, v);
   known_[key] = value;
+  if ((mask & Dependences::kState) != 0) of_states_.push_back(key);
   return value;
 }
 

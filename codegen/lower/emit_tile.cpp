@@ -117,9 +117,9 @@ void NestEmitter::split_vectors(int rows) {
   b_.end_if();
 }
 
-// Whether all that the reduction reads along the vector axis is stored in whole blocks.
+// Whether all that the reduction reads along the vector axis is stored in whole blocks, and it writes nothing.
 bool NestEmitter::loops_need_no_mask() {
-  if (nest_.reduced_count() == 0) return false;
+  if (nest_.reduced_count() == 0 || nest_.is_scan()) return false;
   bool padded = true;
   for (const Expr& step : nest_.reduction.step) {
     for_each_node(step, [&](const Expr& e) {
@@ -173,6 +173,7 @@ void NestEmitter::masked_results() {
 void NestEmitter::epilogue() {
   known_.clear();
   part_depth_ = b_.depth();
+  if (std::all_of(nest_.kept.begin(), nest_.kept.end(), [](bool kept) { return kept; })) return;
   const bool in_memory = std::all_of(states_.begin(), states_.end(), [&](const Values& state) {
     return b_.type(state[0]).dtype != DType::Bool;  // a bool is no byte in registers
   });
@@ -211,17 +212,20 @@ void NestEmitter::epilogue() {
 
 int NestEmitter::epilogue_operations() const {
   std::set<const void*> nodes;
-  for (const Expr& value : nest_.values)
-    for_each_node(value, [&](const Expr& e) {
+  for (size_t k = 0; k < nest_.values.size(); ++k) {
+    if (nest_.kept[k]) continue;
+    for_each_node(nest_.values[k], [&](const Expr& e) {
       if (!e.args().empty() || e.op() == Op::Read) nodes.insert(e.id());
     });
+  }
   return static_cast<int>(nodes.size() + nest_.writes.size());
 }
 
 void NestEmitter::results(int rows, int vectors) {
   for (int r = 0; r < rows; ++r)
     for (int v = 0; v < vectors; ++v)
-      for (size_t k = 0; k < nest_.values.size(); ++k) write(nest_.writes[k], eval(nest_.values[k], r, v), r, v);
+      for (size_t k = 0; k < nest_.values.size(); ++k)
+        if (!nest_.kept[k]) write(nest_.writes[k], eval(nest_.values[k], r, v), r, v);
 }
 
 kernel::Value NestEmitter::lane_mask(int v) {
@@ -355,6 +359,23 @@ void NestEmitter::step_states() {
       for (size_t k = 0; k < next.size(); ++k) states_[k][at] = next[k];
     }
   }
+  if (nest_.is_scan()) kept_results();
+}
+
+// What a scan keeps of a step: values over the new states. All of an element are there before one is written, for what
+// one of them reads may be where another is stored.
+void NestEmitter::kept_results() {
+  for (const auto& key : of_states_) known_.erase(key);
+  of_states_.clear();
+  for (int r = 0; r < part_.rows; ++r) {
+    for (int v = 0; v < part_.vectors; ++v) {
+      Values values;
+      for (size_t k = 0; k < nest_.values.size(); ++k)
+        values.push_back(nest_.kept[k] ? eval(nest_.values[k], r, v) : Value());
+      for (size_t k = 0; k < nest_.values.size(); ++k)
+        if (nest_.kept[k]) write(nest_.writes[k], values[k], r, v);
+    }
+  }
 }
 
 // Vectors that all rows share are loaded before the first row, so that a row is its broadcasts and their FMAs and
@@ -461,22 +482,31 @@ NestEmitter::Stream* NestEmitter::stream(const Access& access, int group) {
   return nullptr;
 }
 
-// One running pointer for each access of the steps and each group of its rows; the reduction's loops carry them.
+// Running pointers for what the steps read and, in a scan, for what it keeps; the reduction's loops carry them.
 void NestEmitter::open_streams() {
-  for (const Expr& step : nest_.reduction.step) {
-    for_each_node(step, [&](const Expr& e) {
-      if (e.op() != Op::Read) return;
-      const Access& access = nest_.reads.at(e.id());
-      if (!access.affine || stream(access, 0)) return;
-      const uint64_t mask = dependences_.of_access(access);
-      Value pointer = tile_pointer(access);
-      const int per_group = on_row(mask) ? rows_per_group(access) : part_.rows;
-      for (int first = 0; first < part_.rows; first += per_group) {
-        streams_.push_back({&access, first / per_group, pointer});
-        if (first + per_group < part_.rows)
-          pointer = b_.ptr_add(pointer, b_.mul(stride_bytes(access, schedule_.row_axis), b_.i64(per_group)));
-      }
+  const auto open_reads = [&](const Expr& root) {
+    for_each_node(root, [&](const Expr& e) {
+      if (e.op() == Op::Read) open_stream(nest_.reads.at(e.id()));
     });
+  };
+  for (const Expr& step : nest_.reduction.step) open_reads(step);
+  for (size_t k = 0; k < nest_.values.size(); ++k) {
+    if (!nest_.kept[k]) continue;
+    open_reads(nest_.values[k]);
+    open_stream(nest_.writes[k]);
+  }
+}
+
+// One for each group of rows.
+void NestEmitter::open_stream(const Access& access) {
+  if (!access.affine || stream(access, 0)) return;
+  const uint64_t mask = dependences_.of_access(access);
+  Value pointer = tile_pointer(access);
+  const int per_group = on_row(mask) ? rows_per_group(access) : part_.rows;
+  for (int first = 0; first < part_.rows; first += per_group) {
+    streams_.push_back({&access, first / per_group, pointer});
+    if (first + per_group < part_.rows)
+      pointer = b_.ptr_add(pointer, b_.mul(stride_bytes(access, schedule_.row_axis), b_.i64(per_group)));
   }
 }
 

@@ -145,17 +145,19 @@ class Flattener {
         }
       });
     }
+    Compute merged = anchor;
+    for (const Compute::Result& r : flat.compute.results)
+      for (const int axis : r.axes) add_axis_for(merged, anchor_axis, axis);
     std::vector<Expr> renamed;
     for (size_t k = 0; k < anchor_axis.size(); ++k) {
       const bool single = flat.compute.axes[k].extent.is_constant(1);
       FRIT_CHECK(anchor_axis[k] >= 0 || single, "an epilogue reads its anchor at its own indices");
       renamed.push_back(anchor_axis[k] >= 0 ? index(anchor_axis[k]) : index_constant(0));
     }
-    Compute merged = anchor;
     std::vector<Value> inputs = graph_.node(source).inputs;
     const std::vector<int> slots = merge_inputs(inputs, flat.inputs);
+    const Expr state = merged.results[static_cast<size_t>(source.result)].value;
     merged.results.clear();
-    const Expr state = anchor.results[static_cast<size_t>(source.result)].value;
     for (const Compute::Result& r : flat.compute.results) {
       Compute::Result result;
       result.value = rewrite(r.value, [&](const Expr& e) -> Expr {
@@ -163,18 +165,18 @@ class Flattener {
         if (e.op() != Op::Read) return {};
         return e.slot() == slot ? cast(state, e.dtype()) : with_slot(e, slots[static_cast<size_t>(e.slot())]);
       });
-      for (const int axis : r.axes) result.axes.push_back(axis_for(merged, anchor_axis, axis));
+      for (const int axis : r.axes) result.axes.push_back(anchor_axis[static_cast<size_t>(axis)]);
       merged.results.push_back(std::move(result));
     }
     flat.compute = std::move(merged);
     flat.inputs = std::move(inputs);
   }
 
-  // The merged compute's axis for an axis of the stage; an axis of extent 1 that the anchor lacks becomes a new one.
-  static int axis_for(Compute& merged, std::vector<int>& anchor_axis, int axis) {
-    int& found = anchor_axis[static_cast<size_t>(axis)];
-    if (found >= 0) return found;
+  // An axis of the stage that the anchor lacks (its extent is 1) becomes a new one of the merged compute.
+  static void add_axis_for(Compute& merged, std::vector<int>& anchor_axis, int axis) {
+    if (anchor_axis[static_cast<size_t>(axis)] >= 0) return;
     const int added = merged.free;
+    for (int& known : anchor_axis) known += known >= added;  // the axis that a scan keeps
     // New free axes stand before the reduced ones, so all later indices move up by one.
     std::vector<Expr> moved;
     for (size_t k = 0; k < merged.axes.size(); ++k)
@@ -182,7 +184,7 @@ class Flattener {
     rewrite_all(merged, [&](const Expr& e) -> Expr { return e.op() == Op::Index ? moved[e.bits()] : Expr(); });
     merged.axes.insert(merged.axes.begin() + added, Axis{"one", index_constant(1)});
     ++merged.free;
-    return found = added;
+    anchor_axis[static_cast<size_t>(axis)] = added;
   }
 
   // Writes the bounds of guarded reads into their conditions, apart from those that the extents prove, and the

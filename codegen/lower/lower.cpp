@@ -93,7 +93,7 @@ double operation_count(const Nest& nest) {
   }
   double total = 0;
   for (const Expr& e : nest.reduction.step) total += all * count(e);
-  for (const Expr& e : nest.values) total += free * count(e);
+  for (size_t k = 0; k < nest.values.size(); ++k) total += (nest.kept[k] ? all : free) * count(nest.values[k]);
   return total;
 }
 

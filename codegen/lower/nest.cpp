@@ -130,7 +130,10 @@ class Maker {
     }
     nest_.axis_of = number;
     nest_.reduction = flat_.compute.reduction;
-    for (const Compute::Result& r : flat_.compute.results) nest_.values.push_back(r.value);
+    for (const Compute::Result& r : flat_.compute.results) {
+      nest_.values.push_back(r.value);
+      nest_.kept.push_back(flat_.compute.keeps(r) && nest_.reduced_count() > 0);
+    }
     return std::move(nest_);
   }
 
@@ -210,8 +213,10 @@ uint64_t Dependences::of(const Expr& e) {
     }
     if (affine_read) bits |= of_access(nest_.reads.at(x.id()));
     // A state changes in every step of every reduced loop: nothing that reads it may leave one.
-    if (x.op() == Op::Acc || x.op() == Op::AccRight)
+    if (x.op() == Op::Acc || x.op() == Op::AccRight) {
       for (size_t a = 0; a < nest_.axes.size(); ++a) bits |= uint64_t{1} << a;
+      bits |= kState;
+    }
     known_.emplace(x.id(), bits);
   });
   return mask | known_.at(e.id());

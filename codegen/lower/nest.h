@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -41,8 +42,10 @@ struct Nest {
   std::vector<Access> writes;           // one per result
   Reduction reduction;
   std::vector<Expr> values;             // of the results, over Acc when there are reduced axes
+  std::vector<bool> kept;               // which results a scan writes in every step, those of its reduced axis
   int outer_count = 0, free_count = 0;  // free without outer
   int reduced_count() const { return static_cast<int>(axes.size()) - outer_count - free_count; }
+  bool is_scan() const { return std::find(kept.begin(), kept.end(), true) != kept.end(); }
 };
 
 /// The access of `positions` over the axes of `compute` into `storage`. A flattening walk (positions with // and %) is
@@ -62,9 +65,10 @@ struct NestOperands {
 /// Builds the nest. The first `outer` free axes of the compute stay as they are (rows of a group).
 Nest make_nest(const Flat& flat, const NestOperands& operands, int outer);
 
-/// The axes (nest positions) an expression depends on, as a bit mask; accumulators depend on every free axis.
+/// The axes (nest positions) an expression depends on, as a bit mask; accumulators depend on every axis, and on kState.
 class Dependences {
  public:
+  static constexpr uint64_t kState = uint64_t{1} << 63;
   explicit Dependences(const Nest& nest) : nest_(nest) {}
   uint64_t of(const Expr& e);
   uint64_t of_access(const Access& access);

@@ -45,7 +45,7 @@ double operation_cost(const Expr& e) {
 template <class Visit>
 void for_each_root(const Compute& compute, Visit visit) {
   for (const Expr& e : compute.reduction.step) visit(e, true);
-  for (const Compute::Result& r : compute.results) visit(r.value, false);
+  for (const Compute::Result& r : compute.results) visit(r.value, compute.keeps(r));
 }
 
 }  // namespace
@@ -358,7 +358,10 @@ class RowGrouper {
     return group;
   }
 
-  bool is_anchor(int root) const { return is_sum_of_products(flats_.at(root).compute.reduction); }
+  bool is_anchor(int root) const {
+    const Compute& compute = flats_.at(root).compute;
+    return is_sum_of_products(compute.reduction) && !compute.is_scan();
+  }
 
   // Stages before `last` that can live in its rows, and the number of shared axes.
   std::pair<std::vector<int>, int> chain_of(int last, const std::set<int>& taken) const {
@@ -412,11 +415,15 @@ class RowGrouper {
     double beyond = 1, all = 1;
     for (size_t a = 0; a < c.axes.size(); ++a) {
       const double e = static_cast<double>(extent(c, static_cast<int>(a)));
-      if (static_cast<int>(a) >= rows) all *= e, beyond *= static_cast<int>(a) < c.free ? e : 1;
+      const bool is_stored = static_cast<int>(a) < c.free || c.is_scan();
+      if (static_cast<int>(a) >= rows) all *= e, beyond *= is_stored ? e : 1;
     }
     if (beyond > kMaxRowElements || all > 8 * kMaxRowElements) return false;
-    for (int a = 0; a < rows; ++a)
+    for (int a = 0; a < rows; ++a) {
       if (extent(c, a) != extent(l, a) || c.results[0].axes[static_cast<size_t>(a)] != a) return false;
+      // Across the rows a scan runs in vectors; inside one row it would be alone.
+      if (l.is_scan() && l.results[0].axes[static_cast<size_t>(a)] != a) return false;
+    }
     for (const int reader : readers_.at(node))
       if (!reads_by_rows(node, reader, rows)) return false;
     return std::all_of(inside.begin(), inside.end(), [&](int stage) {

@@ -55,7 +55,7 @@ class LayoutChooser {
 
  private:
   static std::optional<Anchor> match_anchor(int group, const Flat& flat) {
-    if (!is_sum_of_products(flat.compute.reduction)) return std::nullopt;
+    if (!is_sum_of_products(flat.compute.reduction) || flat.compute.is_scan()) return std::nullopt;
     const Expr& step = flat.compute.reduction.step[0];
     const Expr& product = step.op() == Op::Fma ? step : step.arg(1);
     Anchor anchor{group, flat, product.arg(0), product.arg(1), {}};

@@ -21,15 +21,34 @@ bool same_elements(const Storage& a, const Storage& b, const std::vector<int64_t
   return true;
 }
 
-// Strides of the base where each position is an axis of the view, or the only index of its own axis.
+// The axis that a position walks from end to end, and whether backwards.
+std::optional<std::pair<size_t, bool>> whole_axis(const Expr& position, int64_t extent, size_t axes) {
+  const auto walk = affine(position, axes);
+  if (!walk) return std::nullopt;
+  std::optional<std::pair<size_t, bool>> found;
+  for (size_t a = 0; a < axes; ++a) {
+    if (walk->coefficients[a] == 0) continue;
+    const bool is_back = walk->coefficients[a] == -1 && walk->constant == extent - 1;
+    const bool is_plain = walk->coefficients[a] == 1 && walk->constant == 0;
+    if (found || (!is_back && !is_plain)) return std::nullopt;
+    found = {a, is_back};
+  }
+  return found;
+}
+
+// Strides of the base where each position is an axis of the view, from either end, or the only index of its own axis.
 std::optional<Storage> permuted_base(const View& view, const std::vector<int64_t>& base_shape, const Storage& storage) {
   Storage base = storage;
   base.axes.assign(base_shape.size(), {});
   for (size_t d = 0; d < base_shape.size(); ++d) {
-    const Expr& position = view.positions[d];
     if (base_shape[d] == 1) continue;
-    if (position.op() != Op::Index) return std::nullopt;
-    base.axes[d] = storage.axes[position.bits()];
+    const auto axis = whole_axis(view.positions[d], base_shape[d], view.axes.size());
+    if (!axis) return std::nullopt;
+    base.axes[d] = storage.axes[axis->first];
+    if (!axis->second) continue;
+    if (base.axes[d].block != 0) return std::nullopt;
+    base.offset += (base_shape[d] - 1) * base.axes[d].stride;
+    base.axes[d].stride = -base.axes[d].stride;
   }
   return base;
 }
