@@ -55,6 +55,7 @@ void add_subject(CLI::App& app, SubjectOptions& subject) {
   app.add_option("--shape", subject.shapes, "shape of an input, as in --shape x=1,3,64,64 or --shape f=8,16:f16");
   app.add_option("--attr", subject.attributes, "attribute of a definition, as in --attr k=3 or --attr p=[1,2]");
   app.add_option("--also-output", subject.more_outputs, "a value inside the model, as in --also-output conv1");
+  app.add_option("--grad", subject.gradients, "the gradient for some inputs instead, as in --grad x,w")->delimiter(',');
   app.add_option("--seed", subject.seed, "seed of inputs without an array, as in --seed 7");
 }
 

@@ -10,6 +10,7 @@
 #include "compiler/front/npy.h"
 #include "compiler/onnx/decode.h"
 #include "compiler/onnx/import.h"
+#include "compiler/passes/gradient.h"
 #include "compiler/standard_library.h"
 #include "ir/lang/library.h"
 #include "support/error.h"
@@ -36,7 +37,7 @@ std::string quoted_list(const std::vector<std::string>& names) {
 // What the command line says of inputs, by name, with a mark on what was used.
 class Words {
  public:
-  explicit Words(const SubjectOptions& options) {
+  explicit Words(const SubjectOptions& options) : has_adjoints_(!options.gradients.empty()) {
     for (const std::string& text : options.inputs) {
       auto [name, path] = split_assignment("--input", text);
       if (!arrays_.emplace(name, read_npy(path)).second) refuse_twice("--input", name);
@@ -57,16 +58,22 @@ class Words {
   const std::map<std::string, lang::StaticValue>& attributes() const { return attributes_; }
   std::map<std::string, std::vector<int64_t>> all_shapes() const {
     std::map<std::string, std::vector<int64_t>> all;
-    for (const auto& [name, word] : shapes_) all[name] = word.shape;
-    for (const auto& [name, array] : arrays_) all[name] = array.shape();
+    for (const std::string& name : names()) {
+      const auto array = arrays_.find(name);
+      all[name] = array != arrays_.end() ? array->second.shape() : shapes_.at(name).shape;
+    }
     return all;
   }
+  /// Without adjoints, which are no inputs of the subject itself.
   std::set<std::string> names() const {
     std::set<std::string> names;
     for (const auto& [name, word] : shapes_) names.insert(name);
     for (const auto& [name, array] : arrays_) names.insert(name);
+    if (has_adjoints_) std::erase_if(names, [](const std::string& name) { return name.starts_with("d_"); });
     return names;
   }
+  /// From here on adjoints are inputs like others.
+  void take_adjoints() { has_adjoints_ = false; }
 
   /// errors  InputError: names that no input has
   void check_all_used(const std::vector<std::string>& known) const {
@@ -95,6 +102,7 @@ class Words {
   std::map<std::string, ShapeWord> shapes_;
   std::map<std::string, lang::StaticValue> attributes_;
   std::set<std::string> used_;
+  bool has_adjoints_;
 };
 
 lang::StaticValue static_of(const Array& array) {
@@ -278,6 +286,38 @@ Subject load_model(const SubjectOptions& options, Words& words) {
   return subject;
 }
 
+Array ones(const TensorType& type) {
+  Array array(type.dtype, static_shape(type.shape));
+  for (int64_t i = 0; i < array.size(); ++i) array.set_float(i, 1);
+  return array;
+}
+
+// The graph of the adjoints of some inputs; those of the outputs are inputs of it, and ones where they are not given.
+Subject with_gradient(Subject subject, const SubjectOptions& options, Words& words) {
+  const size_t given = subject.graph.input_nodes().size();
+  subject.graph = gradient(subject.graph, options.gradients);
+  words.take_adjoints();
+  const std::vector<int> nodes = subject.graph.input_nodes();
+  std::vector<std::string> known;
+  for (const Subject::Given& input : subject.inputs) {
+    known.push_back(input.name);
+    words.array(input.name), words.shape(input.name);
+  }
+  for (size_t k = given; k < nodes.size(); ++k) {
+    const std::string& name = std::get<Input>(subject.graph.node(nodes[k]).payload).name;
+    const TensorType& type = subject.graph.node(nodes[k]).results[0];
+    const Array* array = words.array(name);
+    const std::vector<int64_t> shape = static_shape(type.shape);
+    if (array && (array->dtype() != type.dtype || array->shape() != shape))
+      throw InputError(finding(fmt::format("input \"{}\"", name), "differs from the result that it is the adjoint of",
+                               type_text(array->dtype(), array->shape()), type_text(type.dtype, shape)));
+    subject.inputs.push_back({name, type, array ? *array : ones(type)});
+    known.push_back(name);
+  }
+  words.check_all_used(known);
+  return subject;
+}
+
 uint64_t mix64(uint64_t x) {
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
   x = (x ^ x >> 27) * 0x94d049bb133111ebu;
@@ -306,8 +346,10 @@ Array random_array(const std::string& name, const TensorType& type, uint64_t see
 Subject load_subject(const SubjectOptions& options) {
   Words words(options);
   const std::string extension = std::filesystem::path(options.file).extension().string();
-  if (extension == ".onnx") return load_model(options, words);
-  if (extension == ".frit") return SnippetLoader(options, words).run();
+  if (extension == ".onnx" || extension == ".frit") {
+    Subject subject = extension == ".onnx" ? load_model(options, words) : SnippetLoader(options, words).run();
+    return options.gradients.empty() ? subject : with_gradient(std::move(subject), options, words);
+  }
   throw InputError(finding(options.file, "neither a model nor a snippet", extension.empty() ? "no ending" : extension,
                            "a file that ends in .onnx or .frit"));
 }

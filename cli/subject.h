@@ -18,6 +18,7 @@ struct SubjectOptions {
   std::vector<std::string> shapes;      // name=1,3,64,64[:f16]
   std::vector<std::string> attributes;  // k=3
   std::vector<std::string> more_outputs;
+  std::vector<std::string> gradients;  // --grad: inputs; the subject is then the graph of their adjoints
   uint64_t seed = 0;
 };
 

@@ -57,20 +57,14 @@ std::vector<Value> add_gradients(Graph& graph, std::span<const Seed> seeds, std:
   for (const Value v : wrt)
     if (!is_float(graph.type(v).dtype))
       refuse(fmt::format("{} has no gradient", graph.node(v).label), to_string(graph.type(v)), "a float");
-  Adjoints adjoints(graph, wrt);
   const auto count = static_cast<int>(graph.nodes().size());
+  Adjoints adjoints(graph, wrt, count);
   for (const Seed& seed : seeds) {
     FRIT_CHECK(graph.type(seed.output).shape == graph.type(seed.adjoint).shape, "a seed of another shape");
     if (!adjoints.is_active(seed.output)) continue;
     adjoints.add(seed.output, converted(graph, seed.adjoint, compute_dtype(graph.type(seed.output).dtype), "seed"));
   }
-  std::set<int> sources;
-  for (const Value v : wrt) sources.insert(v.node);
-  for (int id = count; id-- > 0;) {
-    const std::vector<Value> inputs = graph.node(id).inputs;
-    if (std::any_of(inputs.begin(), inputs.end(), [&](Value v) { return adjoints.is_active(v); }))
-      reverse::add_node_adjoints(adjoints, id);
-  }
+  reverse::sweep(adjoints, count);
   std::vector<Value> results;
   for (const Value v : wrt) {
     const std::string label = "d_" + graph.node(v).label;

@@ -13,18 +13,23 @@ namespace frit::reverse {
 /// computing type (f32 for f16 and bf16), so that sums of several readers are rounded once, at the end.
 class Adjoints {
  public:
-  /// Derivatives flow to values that depend on `wrt`, and to those themselves.
-  Adjoints(Graph& graph, std::span<const Value> wrt);
+  /// Derivatives flow to values of the first `end` nodes that depend on `wrt`, and to those themselves.
+  /// No derivative flows past `stops`.
+  Adjoints(Graph& graph, std::span<const Value> wrt, int end, std::span<const Value> stops = {});
 
   Graph& graph() { return graph_; }
   bool is_active(Value v) const { return active_.contains(v); }
+  bool is_stop(int node) const { return stops_.contains(node); }
+  /// Whether the adjoint of this value is wanted itself, so that no reader may look through it.
+  bool is_pinned(Value v) const { return roots_.contains(v) || stops_.contains(v.node); }
   void add(Value primal, Value adjoint) { parts_[primal].push_back(adjoint); }
   /// The sum of what was added; nothing was: no value.
   std::optional<Value> total(Value primal);
 
  private:
   Graph& graph_;
-  std::set<Value> active_;
+  std::set<Value> roots_, active_;
+  std::set<int> stops_;
   std::map<Value, std::vector<Value>> parts_;
 };
 
@@ -48,6 +53,8 @@ void pull_back(Adjoints& adjoints, const Space& space, std::span<const LeafAdjoi
 /// a View, or is what it reads.
 Value emit(Graph& graph, const Space& space, int free, const Expr& value);
 
+/// Adds the adjoints of the operands of the nodes before `end`, last node first.
+void sweep(Adjoints& adjoints, int end);
 /// Adds the adjoints of the operands of `node`, whose results have theirs.
 void add_node_adjoints(Adjoints& adjoints, int node);
 void add_compute_adjoints(Adjoints& adjoints, int node);

@@ -53,14 +53,13 @@ class Inverter {
  public:
   Inverter(const IndexMap& map, const Shape& shape) : map_(map), shape_(shape) {}
 
-  Inverse run(bool* irregular) {
+  std::optional<Inverse> run() {
     for (const Axis& axis : map_.axes) result_.is_empty |= static_extent(axis.extent) == 0;
     for (const Expr& extent : shape_) result_.is_empty |= static_extent(extent) == 0;
     if (result_.is_empty) return result_;
     add_conjuncts(map_.condition, conditions_);
     multiply_out();
-    find_digits();
-    if (irregular) *irregular = equations_.size() < map_.positions.size();
+    if (!find_digits()) return std::nullopt;
     solve();
     return finish();
   }
@@ -112,31 +111,20 @@ class Inverter {
     return std::all_of(difference.begin(), difference.end(), [&](const auto& term) { return term.second % s == 0; });
   }
 
-  // One equation for each position that is affine in digits; the others are kept as they are.
-  void find_digits() {
-    std::vector<Expr> regular;
-    std::vector<size_t> dims;
-    for (size_t d = 0; d < sides_.size(); ++d) {
-      if (has_reads(sides_[d]) || !split_digits(map_.axes, {sides_[d]})) continue;
-      regular.push_back(sides_[d]);
-      dims.push_back(d);
-    }
-    auto digits = split_digits(map_.axes, regular);
-    while (!digits) {  // each alone, but not together
-      regular.pop_back();
-      dims.pop_back();
-      digits = split_digits(map_.axes, regular);
-    }
+  // One equation for each position, over digits.
+  bool find_digits() {
+    if (std::any_of(sides_.begin(), sides_.end(), has_reads)) return false;
+    const auto digits = split_digits(map_.axes, sides_);
+    if (!digits) return false;
     digits_ = *digits;
-    for (size_t k = 0; k < dims.size(); ++k) {
-      const auto form = affine(digits_.positions[k], digits_.axes.size());
-      Equation e{dims[k], scales_[dims[k]], form->coefficients, form->constant};
+    for (size_t d = 0; d < sides_.size(); ++d) {
+      const auto form = affine(digits_.positions[d], digits_.axes.size());
+      Equation e{d, scales_[d], form->coefficients, form->constant};
       for (size_t a = 0; a < e.coefficients.size(); ++a)  // an axis of one point is its index 0
         if (extent(a) == 1) e.coefficients[a] = 0;
       equations_.push_back(std::move(e));
     }
-    for (size_t d = 0; d < sides_.size(); ++d)
-      if (std::find(dims.begin(), dims.end(), d) == dims.end()) irregular_.push_back(d);
+    return true;
   }
 
   // ---------------------------------------------------------------------------------------------- solving
@@ -284,10 +272,6 @@ class Inverter {
     for (const Expr& t : remainders_) add_test(final(t), result_.remainders);
     for (const Expr& t : tests_) add_test(final(t));
     for (const Expr& t : digits_.tests) add_test(analysis.simplify(substitute_indices(t, digits)));
-    for (const size_t d : irregular_) {
-      const Expr position = substitute_indices(sides_[d], result_.values);
-      add_test(analysis.simplify(binary(Op::Eq, q(d) * index_constant(scales_[d]), position)));
-    }
     for (const Expr& c : conditions_) add_test(analysis.simplify(substitute_indices(c, result_.values)));
     return std::move(result_);
   }
@@ -312,7 +296,6 @@ class Inverter {
   std::vector<int64_t> scales_;
   Digits digits_;
   std::vector<Equation> equations_;
-  std::vector<size_t> irregular_;
   std::vector<Expr> values_;
   std::vector<Inverse::Range> ranges_;
   std::vector<Expr> remainders_, tests_;
@@ -321,9 +304,6 @@ class Inverter {
 
 }  // namespace
 
-Inverse invert(const IndexMap& map, const Shape& shape, bool* irregular) {
-  if (irregular) *irregular = false;
-  return Inverter(map, shape).run(irregular);
-}
+std::optional<Inverse> invert(const IndexMap& map, const Shape& shape) { return Inverter(map, shape).run(); }
 
 }  // namespace frit::reverse

@@ -32,11 +32,10 @@ struct Inverse {
 
 /// Solves positions(i) = q for i. Each position is a sum of axes with integer coefficients, perhaps after `//` and `%`
 /// by constants were split into digits of an axis, or after an exact division (`u // s` where the condition says
-/// u % s = 0) was multiplied out. For each axis of the tensor as many old axes are solved as are unique, the largest ones; a
-/// coefficient c other than 1 and -1 gives u // c and the test u % c = 0.
-/// A position that depends on data or has another form determines nothing: it becomes a test, position(i) = q.
-/// irregular   set where there is such a position
-/// errors      UnsupportedError: an extent that is not a number
-Inverse invert(const IndexMap& map, const Shape& shape, bool* irregular = nullptr);
+/// u % s = 0) was multiplied out. For each axis of the tensor as many old axes are solved as are unique, the largest
+/// ones; a coefficient c other than 1 and -1 gives u // c and the remainder u % c = 0.
+/// returns   nothing where a position depends on data or has another form
+/// errors    UnsupportedError: an extent that is not a number
+std::optional<Inverse> invert(const IndexMap& map, const Shape& shape);
 
 }  // namespace frit::reverse

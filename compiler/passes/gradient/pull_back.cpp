@@ -17,6 +17,10 @@ bool has_reads(const Expr& root) {
   return found;
 }
 
+bool has_reads_below(const Expr& read) {
+  return std::any_of(read.args().begin(), read.args().end(), has_reads);
+}
+
 double volume(const std::vector<int64_t>& shape) {
   double n = 1;
   for (const int64_t e : shape) n *= static_cast<double>(e);
@@ -52,7 +56,7 @@ class PullBack {
   bool is_seed(const Expr& e) const { return e.op() == Op::Read && space_.seeds.contains(e.slot()); }
 
   // A formula that is 0 where its one seed is. In a sum also a product: it meets zeros beyond the ends of the seed, as
-  // the padded operand of a convolution does, so that an infinite factor makes NaN there as it would in the convolution.
+  // in a padded convolution, so that an infinite factor makes NaN there as it would in the convolution.
   bool is_product(const Expr& e) const {
     int seeds = 0;
     return product_of(e, seeds) && seeds == 1;
@@ -201,6 +205,58 @@ Value emit(Graph& graph, const Space& space, int free, const Expr& value) {
   return graph.add_compute(std::move(c), std::move(inputs), "d_" + space.label);
 }
 
+namespace {
+
+// What is read behind a tensor that only moves elements of another, or constants: a padding, a slice.
+struct Target {
+  Value tensor;
+  IndexMap map;
+};
+
+std::optional<Target> behind(const Graph& graph, const Target& target) {
+  const Node& node = graph.node(target.tensor);
+  const auto* c = std::get_if<Compute>(&node.payload);
+  if (!c || c->reduced() != 0 || c->results.size() != 1) return std::nullopt;
+  const Compute::Result& result = c->results[0];
+  const Expr& moved = result.value;
+  if (moved.op() != Op::Read || has_reads_below(moved)) return std::nullopt;
+  std::vector<Expr> at(c->axes.size(), index_constant(0));
+  for (size_t d = 0; d < result.axes.size(); ++d) at[static_cast<size_t>(result.axes[d])] = target.map.positions[d];
+  Target next{node.inputs[static_cast<size_t>(moved.slot())], {target.map.axes, {}, target.map.condition}};
+  for (const Expr& p : moved.positions()) next.map.positions.push_back(substitute_indices(p, at));
+  if (moved.is_guarded())
+    next.map.condition = both(next.map.condition, substitute_indices(moved.guard_condition(), at));
+  return next;
+}
+
+// Adds elements at positions that have no inverse, in the order of the indices.
+Value scattered(Graph& graph, const Space& space, const Target& target, const Expr& adjoint) {
+  const TensorType& type = graph.type(target.tensor);
+  Space zero;
+  zero.label = space.label + ".zero";
+  for (const Expr& extent : type.shape) zero.axes.push_back({"i" + std::to_string(zero.axes.size()), extent});
+  const Value base = emit(graph, zero, static_cast<int>(type.shape.size()), zero_of(adjoint.dtype()));
+  std::vector<Value> inputs{base};
+  const auto moved = [&](const Expr& root) {
+    return rewrite(root, [&](const Expr& e) -> Expr {
+      if (e.op() != Op::Read) return {};
+      const Value v = space.inputs[static_cast<size_t>(e.slot())];
+      const auto at = std::find(inputs.begin() + 1, inputs.end(), v);
+      const int slot = static_cast<int>(at - inputs.begin());
+      if (at == inputs.end()) inputs.push_back(v);
+      return e.is_guarded() ? guarded_read(e.dtype(), slot, e.positions(), e.guard_condition(), e.fill())
+                            : read(e.dtype(), slot, e.positions());
+    });
+  };
+  Scatter scatter{space.axes, ScatterOp::Add, target.map.positions, moved(adjoint)};
+  if (!target.map.condition.is_constant(1))  // where nothing is read, the position is outside
+    scatter.positions[0] = select(target.map.condition, scatter.positions[0], index_constant(-1));
+  for (Expr& p : scatter.positions) p = moved(p);
+  return graph.add(Node{"d_" + space.label, std::move(inputs), {}, std::move(scatter)});
+}
+
+}  // namespace
+
 void pull_back(Adjoints& adjoints, const Space& space, std::span<const LeafAdjoint> reads) {
   Graph& graph = adjoints.graph();
   struct Pointwise {
@@ -211,11 +267,25 @@ void pull_back(Adjoints& adjoints, const Space& space, std::span<const LeafAdjoi
   for (const LeafAdjoint& leaf : reads) {
     if (!leaf.adjoint) continue;
     const Expr& r = leaf.leaf;
-    const Value primal = space.inputs[static_cast<size_t>(r.slot())];
-    const IndexMap map{space.axes,
-                       {r.positions().begin(), r.positions().end()},
-                       r.is_guarded() ? r.guard_condition() : true_value()};
-    PullBack back(graph, space, invert(map, graph.type(primal).shape));
+    Target target{space.inputs[static_cast<size_t>(r.slot())],
+                  {space.axes,
+                   {r.positions().begin(), r.positions().end()},
+                   r.is_guarded() ? r.guard_condition() : true_value()}};
+    auto inverse = invert(target.map, graph.type(target.tensor).shape);
+    // A padding has no adjoint of its own: the border of zeros would be computed and thrown away.
+    while (!r.is_guarded() && !adjoints.is_pinned(target.tensor)) {
+      const auto next = behind(graph, target);
+      auto other = next ? invert(next->map, graph.type(next->tensor).shape) : std::nullopt;
+      if (!other) break;
+      target = *next;
+      inverse = std::move(other);
+    }
+    const Value primal = target.tensor;
+    if (!inverse) {
+      adjoints.add(primal, scattered(graph, space, target, leaf.adjoint));
+      continue;
+    }
+    PullBack back(graph, space, std::move(*inverse));
     const Expr body = back.body(leaf.adjoint);
     if (!body) continue;
     if (back.is_sum()) {
