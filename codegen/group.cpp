@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "support/error.h"
 
 namespace frit {
 namespace {
+
+bool is_compute(const Node& node) { return std::holds_alternative<Compute>(node.payload); }
 
 std::string_view spell(Placement placement) {
   switch (placement) {
@@ -167,6 +170,11 @@ class GroupingReader {
 
 }  // namespace
 
+bool is_stage(const Node& node) {
+  return is_compute(node) || std::holds_alternative<Scatter>(node.payload) ||
+         std::holds_alternative<Sort>(node.payload);
+}
+
 int Group::root() const {
   for (size_t i = stages.size(); i-- > 0;)
     if (stages[i].placement == Placement::Root) return stages[i].node;
@@ -217,17 +225,24 @@ std::vector<std::string> verify(const Grouping& grouping, const Graph& graph) {
       if (stage.node <= last)
         findings.push_back(fmt::format("group \"{}\": %{} is out of order", group.name, stage.node));
       last = stage.node;
-      if (!std::holds_alternative<Compute>(graph.node(stage.node).payload))
+      if (!is_stage(graph.node(stage.node)))
         findings.push_back(fmt::format("group \"{}\": %{} is no compute", group.name, stage.node));
+      else if (!is_compute(graph.node(stage.node)) && (stage.placement != Placement::Root || group.shared_axes != 0))
+        findings.push_back(fmt::format("group \"{}\": %{} is no root by itself", group.name, stage.node));
       (stage.placement == Placement::Inline ? inlined : roots)[static_cast<size_t>(stage.node)]++;
       has_root = has_root || stage.placement == Placement::Root;
     }
+    const bool is_single = std::all_of(group.stages.begin(), group.stages.end(), [&](const Stage& stage) {
+      return stage.placement == Placement::Inline || stage.node == group.stages.back().node;
+    });
+    if (has_root && !is_compute(graph.node(group.root())) && !is_single)
+      findings.push_back(fmt::format("group \"{}\": %{} shares its kernel", group.name, group.root()));
     if (!has_root) findings.push_back(fmt::format("group \"{}\" has no root", group.name));
   }
   std::vector<bool> padding(graph.nodes().size(), false);
   for (const Grouping::Padding& p : grouping.paddings) padding[static_cast<size_t>(p.node)] = true;
   for (size_t node = 0; node < graph.nodes().size(); ++node) {
-    const bool compute = std::holds_alternative<Compute>(graph.nodes()[node].payload);
+    const bool compute = is_stage(graph.nodes()[node]);
     if (compute && !padding[node] && roots[node] != 1 && inlined[node] == 0)
       findings.push_back(fmt::format("%{} is in {} groups: {}", node, roots[node], graph.nodes()[node].label));
     if (roots[node] == 1 && inlined[node] > 0) findings.push_back(fmt::format("%{} is stored and inlined", node));

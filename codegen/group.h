@@ -16,7 +16,7 @@ namespace frit {
 enum class Placement : uint8_t { Inline, Root, At };
 
 struct Stage {
-  int node = -1;  // a Compute of the graph
+  int node = -1;  // a Compute of the graph; or a Scatter or a Sort, which is the only stage that is not inline
   Placement placement = Placement::Root;
 };
 
@@ -28,6 +28,9 @@ struct Group {
   int shared_axes = 0;
   int root() const;  // node of the last Root stage
 };
+
+/// Whether a kernel computes the node: it is a stage of some group.
+bool is_stage(const Node& node);
 
 /// Which computes share a kernel and how each tensor that exists is stored. Every Compute is in one group, or inlined
 /// into stated ones. Views, inputs, constants and assembles are no stages: they have a storage only.

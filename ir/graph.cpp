@@ -147,6 +147,7 @@ std::vector<TensorType> infer_scatter(const Scatter& scatter, const std::vector<
   };
   for (const Expr& p : scatter.positions) check(p, DType::I64);
   check(scatter.value, compute_dtype(inputs[0].dtype));
+  FRIT_CHECK(inputs[0].dtype != DType::Bool || scatter.op == ScatterOp::Set, "bools are only set");
   return {inputs[0]};
 }
 

@@ -48,6 +48,10 @@ class NestEmitter {
   void tile();
   /// Loops over the tiles of the free axes, then `tile`.
   void serial_loops();
+  /// Loops over the tiles of the free axes but `bound`, which are bound; `ranged` runs from `low` to `high`.
+  void serial_loops(const std::vector<bool>& bound, int ranged = -1, kernel::Value low = {}, kernel::Value high = {});
+  /// Of a scatter: writes only where the position number `k` of the update is in [low, high).
+  void limit(int k, kernel::Value low, kernel::Value high) { limit_ = {k, low, high}; }
 
  private:
   using Value = kernel::Value;
@@ -79,6 +83,9 @@ class NestEmitter {
   void vector_reduction(size_t level);
   void step_states();
   void kept_results();
+  void update_elements();
+  void update_element(int v, Value inside, Value offset);
+  void change(Value pointer, Value offsets, Value mask, int v);
   void load_shared_vectors();
   void merge_lanes();
   Values merge(const Values& left, const Values& right);
@@ -134,6 +141,11 @@ class NestEmitter {
   Values right_;                // right-hand states while merging
   const Values* left_ = nullptr;
   std::vector<Stream> streams_;
+  struct Limit {
+    int position = -1;
+    Value low, high;
+  };
+  Limit limit_;
   std::map<std::tuple<Number, const void*, int>, Value> numbers_;
   std::map<std::tuple<const void*, int, int>, Value> known_;
   std::vector<std::tuple<const void*, int, int>> of_states_;  // those of known_ that a step makes old

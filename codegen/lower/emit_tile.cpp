@@ -36,11 +36,16 @@ std::vector<int64_t> NestEmitter::tile_counts() const {
   return counts;
 }
 
-void NestEmitter::serial_loops() {
+void NestEmitter::serial_loops() { serial_loops(std::vector<bool>(nest_.axes.size(), false)); }
+
+void NestEmitter::serial_loops(const std::vector<bool>& bound, int ranged, Value low, Value high) {
   size_t open = 0;
   for (const int a : schedule_.order) {
+    if (bound[static_cast<size_t>(a)]) continue;
     const int64_t extent = std::max(axis(a).extent, axis(a).padded);
-    const auto loop = b_.begin_loop(b_.i64(0), target_.number(extent, axis(a).name), b_.i64(tile_size(a)));
+    const Value start = a == ranged ? low : b_.i64(0);
+    const Value end = a == ranged ? high : target_.number(extent, axis(a).name);
+    const auto loop = b_.begin_loop(start, end, b_.i64(tile_size(a)));
     bind(a, loop.i);
     ++open;
   }
@@ -146,6 +151,7 @@ void NestEmitter::emit_part(Part part) {
     if (vector_is_reduced()) merge_lanes();
     streams_.clear();
     known_.clear();
+    if (nest_.update) return states_.clear();
     if (part_.masked && axis(schedule_.vector_axis).padded == 0 && loops_need_no_mask())
       masked_results();
     else
@@ -344,6 +350,7 @@ void NestEmitter::vector_reduction(size_t level) {
 
 // One step of every state. In a masked step of a reduced vector axis lanes outside keep their state.
 void NestEmitter::step_states() {
+  if (nest_.update) return update_elements();
   const int stored = vector_is_reduced() ? schedule_.vectors : part_.vectors;
   load_shared_vectors();
   for (int r = 0; r < part_.rows; ++r) {

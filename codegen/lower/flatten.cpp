@@ -1,5 +1,7 @@
 #include "codegen/lower/flatten.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -38,8 +40,11 @@ class Flattener {
  public:
   Flattener(const Graph& graph, const std::set<int>& inlined) : graph_(graph), inlined_(inlined) {}
 
-  Flat run(int node, Placement placement) {
-    Flat flat{node, placement, compute_of(graph_, node), graph_.node(node).inputs};
+  Flat run(int node, Placement placement) { return run(node, placement, compute_of(graph_, node)); }
+
+  // `compute` stands for the node, whose inputs it reads.
+  Flat run(int node, Placement placement, Compute compute) {
+    Flat flat{node, placement, std::move(compute), graph_.node(node).inputs};
     inline_all_pointwise(flat);
     inline_reduction(flat);
     inline_all_pointwise(flat);
@@ -246,10 +251,48 @@ void drop_unused_inputs(Compute& compute, std::vector<Value>& inputs) {
   inputs = std::move(kept);
 }
 
-std::vector<Flat> flatten(const Graph& graph, const Group& group) {
+namespace {
+
+std::set<int> inlined_in(const Group& group) {
   std::set<int> inlined;
   for (const Stage& stage : group.stages)
     if (stage.placement == Placement::Inline) inlined.insert(stage.node);
+  return inlined;
+}
+
+// A compute without reduced axes.
+Compute pointwise(std::vector<Axis> axes, const std::vector<Expr>& values) {
+  Compute compute;
+  compute.axes = std::move(axes);
+  compute.free = static_cast<int>(compute.axes.size());
+  std::vector<int> all;
+  for (int a = 0; a < compute.free; ++a) all.push_back(a);
+  for (const Expr& value : values) compute.results.push_back({value, all});
+  return compute;
+}
+
+}  // namespace
+
+FlatScatter flatten_scatter(const Graph& graph, const Group& group) {
+  const int node = group.root();
+  const auto& scatter = std::get<Scatter>(graph.node(node).payload);
+  const TensorType& type = graph.node(node).results[0];
+  const std::set<int> inlined = inlined_in(group);
+  std::vector<Axis> axes;
+  std::vector<Expr> indices;
+  for (const Expr& extent : type.shape) {
+    indices.push_back(index(static_cast<int>(axes.size())));
+    axes.push_back({fmt::format("i{}", axes.size()), extent});
+  }
+  std::vector<Expr> update{scatter.value};
+  update.insert(update.end(), scatter.positions.begin(), scatter.positions.end());
+  Flattener flattener(graph, inlined);
+  return {flattener.run(node, Placement::Root, pointwise(std::move(axes), {read(type.dtype, 0, indices)})),
+          flattener.run(node, Placement::Root, pointwise(scatter.axes, update))};
+}
+
+std::vector<Flat> flatten(const Graph& graph, const Group& group) {
+  const std::set<int> inlined = inlined_in(group);
   std::vector<Flat> flats;
   for (const Stage& stage : group.stages)
     if (stage.placement != Placement::Inline)

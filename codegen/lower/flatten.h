@@ -25,6 +25,13 @@ void split_axes(Flat& flat, int outer);
 /// inline reduction is read by one pointwise stage at exactly that stage's own indices, which becomes its epilogue.
 std::vector<Flat> flatten(const Graph& graph, const Group& group);
 
+/// A Scatter after its inline producers are written into it.
+struct FlatScatter {
+  Flat base;    // y before: what the base holds, at y's own indices
+  Flat update;  // over the axes of the scatter; results: value, then the positions
+};
+FlatScatter flatten_scatter(const Graph& graph, const Group& group);
+
 /// Replaces reads in every expression of a compute; an empty result keeps the read.
 void rewrite_reads(Compute& compute, const std::function<Expr(const Expr&)>& rule);
 

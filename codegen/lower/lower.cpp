@@ -12,6 +12,10 @@
 #include "codegen/lower/emit.h"
 #include "codegen/lower/flatten.h"
 #include "codegen/lower/nest.h"
+#include "codegen/lower/operands.h"
+#include "codegen/lower/prepare.h"
+#include "codegen/lower/scatter.h"
+#include "codegen/lower/sort.h"
 #include "support/error.h"
 
 namespace frit {
@@ -38,6 +42,23 @@ Expr contract(const Expr& root) {
   });
 }
 
+}  // namespace
+
+void check_size(const Flat& flat, const std::string& name) {
+  std::set<const void*> nodes;
+  const auto count = [&](const Expr& root) { for_each_node(root, [&](const Expr& e) { nodes.insert(e.id()); }); };
+  for (const Expr& e : flat.compute.reduction.step) count(e);
+  for (const Compute::Result& r : flat.compute.results) count(r.value);
+  if (nodes.size() <= kMaxOperations) return;
+  throw UnsupportedError(Finding{.where = name,
+                                 .what = "a formula is too long for one kernel",
+                                 .excerpt = {},
+                                 .got = fmt::format("{} operations", nodes.size()),
+                                 .expected = fmt::format("at most {}", kMaxOperations),
+                                 .fix = "give a part of it a name of its own",
+                                 .from = {}});
+}
+
 void prepare(Compute& compute, const Machine& machine) {
   const TargetFacts facts = facts_of(machine);
   const auto apply = [&](Expr& e) { e = expand_functions(machine.has_fma ? contract(e) : e, facts); };
@@ -47,8 +68,6 @@ void prepare(Compute& compute, const Machine& machine) {
   for (Compute::Result& r : compute.results) apply(r.value);
 }
 
-// Reads that flatten a tensor (positions with // and %) whose strides compose become reads of the same buffer as one
-// long axis. Before expansion: a division that is written out is no longer seen.
 void straighten(Flat& flat, NestOperands& operands) {
   IndexAnalysis analysis(flat.compute.axes);
   const size_t axes = flat.compute.axes.size();
@@ -75,6 +94,8 @@ void straighten(Flat& flat, NestOperands& operands) {
   });
 }
 
+namespace {
+
 double operation_count(const Nest& nest) {
   const auto count = [](const Expr& root) {
     double n = 0;
@@ -97,43 +118,6 @@ double operation_count(const Nest& nest) {
   return total;
 }
 
-// Collects the operands of a group: one kernel parameter for each value (or packed copy) that is read or written.
-class Operands {
- public:
-  Operands(const StorageLookup& storages, const Graph& graph) : storages_(storages), graph_(graph) {}
-
-  int read(const Value& value, int node, int slot) {
-    const auto packed = storages_.packed.find({node, slot});
-    if (packed != storages_.packed.end())
-      return add({value, packed->second, storages_.packing_index.at({node, slot}), false});
-    return add({value, storage_of(value), -1, false});
-  }
-  int write(const Value& value) { return add({value, storage_of(value), -1, true}); }
-
-  std::vector<Operand> list;
-
- private:
-  const Storage& storage_of(const Value& value) const {
-    const auto found = storages_.values.find(value);
-    FRIT_CHECK(found != storages_.values.end(),
-               fmt::format("%{}.{} is nowhere: {}", value.node, value.result, graph_.node(value).label));
-    return found->second;
-  }
-
-  int add(Operand operand) {
-    for (size_t i = 0; i < list.size(); ++i) {
-      if (list[i].value == operand.value && list[i].packing == operand.packing) {
-        list[i].written = list[i].written || operand.written;
-        return static_cast<int>(i);
-      }
-    }
-    list.push_back(std::move(operand));
-    return static_cast<int>(list.size()) - 1;
-  }
-  const StorageLookup& storages_;
-  const Graph& graph_;
-};
-
 // Lowers the stages of one group into one kernel.
 class GroupLowering {
  public:
@@ -144,12 +128,12 @@ class GroupLowering {
     flats_ = flatten(graph_, group_);
     place_scratch();
     for (Flat& flat : flats_) {
-      check_size(flat);
+      check_size(flat, group_.name);
       NestOperands entries = nest_operands(flat);
       straighten(flat, entries);
       split_axes(flat, group_.shared_axes);
       prepare(flat.compute, machine_);
-      check_size(flat);  // again: functions are definitions now
+      check_size(flat, group_.name);  // again: functions are definitions now
       nests_.push_back(make_nest(flat, entries, group_.shared_axes));
       schedules_.push_back(choose_schedule(nests_.back(), machine_));
     }
@@ -167,22 +151,6 @@ class GroupLowering {
   }
 
  private:
-  // Before anything walks the expressions by recursion: what no text could hold is refused.
-  void check_size(const Flat& flat) const {
-    std::set<const void*> nodes;
-    const auto count = [&](const Expr& root) { for_each_node(root, [&](const Expr& e) { nodes.insert(e.id()); }); };
-    for (const Expr& e : flat.compute.reduction.step) count(e);
-    for (const Compute::Result& r : flat.compute.results) count(r.value);
-    if (nodes.size() <= kMaxOperations) return;
-    throw UnsupportedError(Finding{.where = group_.name,
-                                   .what = "a formula is too long for one kernel",
-                                   .excerpt = {},
-                                   .got = fmt::format("{} operations", nodes.size()),
-                                   .expected = fmt::format("at most {}", kMaxOperations),
-                                   .fix = "give a part of it a name of its own",
-                                   .from = {}});
-  }
-
   // Rows of At stages in the worker's scratch: dense over the axes beyond the shared ones.
   void place_scratch() {
     for (const Flat& flat : flats_) {
@@ -245,24 +213,13 @@ class GroupLowering {
   void emit(Lowered& lowered) {
     kernel::Builder b(group_.name);  // no origin: it would be part of the text, and equal layers share theirs
     b.set_hoist_integers(true);
-    for (const Operand& o : operands_.list)
-      b.add_buffer({fmt::format("v{}.{}", o.value.node, o.value.result),
-                    o.storage.dtype == DType::Bool ? DType::U8 : o.storage.dtype, o.written,
-                    size_bytes(o.storage.dtype), !may_be_in_place(o)});
+    operands_.add_buffers(b);
     const Target target{b, machine_, lowered.dims, scratch_bytes_};
     if (group_.shared_axes == 0 && nests_.size() == 1)
       emit_single(target, lowered);
     else
       emit_rows(target, lowered);
     lowered.kernel = std::make_shared<kernel::Kernel>(b.finish());
-  }
-
-  // The plan may let a result take the place of an operand that is stored alike.
-  bool may_be_in_place(const Operand& o) const {
-    return std::any_of(operands_.list.begin(), operands_.list.end(), [&](const Operand& other) {
-      return o.written != other.written && o.packing < 0 &&
-             size_bytes(o.storage.dtype) == size_bytes(other.storage.dtype) && o.storage.axes == other.storage.axes;
-    });
   }
 
   static int64_t product(const std::vector<int64_t>& counts) {
@@ -435,6 +392,9 @@ Machine machine_named(std::string_view name) {
 }
 
 Lowered lower(const Graph& graph, const Group& group, const StorageLookup& storages, const Machine& machine) {
+  const Payload& root = graph.node(group.root()).payload;
+  if (std::holds_alternative<Scatter>(root)) return lower_scatter(graph, group, storages, machine);
+  if (std::holds_alternative<Sort>(root)) return lower_sort(graph, group, storages, machine);
   return GroupLowering(graph, group, storages, machine).run();
 }
 

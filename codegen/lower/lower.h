@@ -50,6 +50,7 @@ struct StorageLookup {
   std::map<Value, Storage> values;                   // results and plain reads
   std::map<std::pair<int, int>, Storage> packed;     // (node, slot) -> storage of the packed copy
   std::map<std::pair<int, int>, int> packing_index;  // (node, slot) -> index into Grouping::packings
+  bool in_place = false;                             // the base of the scatter is where its result goes
 };
 Lowered lower(const Graph& graph, const Group& group, const StorageLookup& storages, const Machine& machine);
 

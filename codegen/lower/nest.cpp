@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "codegen/lower/choose_schedule.h"
 #include "support/error.h"
 
 namespace frit {
@@ -35,6 +36,7 @@ class Maker {
       into_.push_back(static_cast<int>(a));
     }
     fixed_.assign(axes_.size(), false);
+    is_ordered_ = !is_commutative(compute.reduction);
     collect_accesses();
     find_fixed_axes();
     while (merge_one()) {
@@ -87,10 +89,19 @@ class Maker {
 
   bool mergeable(size_t a, size_t b) {
     if (a == b || fixed_[a] || fixed_[b] || axes_[a].reduced != axes_[b].reduced) return false;
+    if (axes_[a].reduced && is_ordered_ && !follows(a, b)) return false;
     const auto list = accesses();
     return std::all_of(list.begin(), list.end(), [&](const Access* access) {
       return access->coefficients[a] == access->coefficients[b] * axes_[b].extent;
     });
+  }
+
+  // Whether b is the axis after a: where order is part of the meaning only those may become one.
+  bool follows(size_t a, size_t b) const {
+    if (a > b) return false;
+    for (size_t between = a + 1; between < b; ++between)
+      if (!gone(between)) return false;
+    return true;
   }
 
   // Joins axis a (outer) and b (inner) where every access walks them as one.
@@ -153,6 +164,7 @@ class Maker {
   const Flat& flat_;
   const NestOperands& operands_;
   int outer_;
+  bool is_ordered_ = false;
   Nest nest_;
   std::vector<NestAxis> axes_;
   std::vector<int> into_;

@@ -34,6 +34,14 @@ struct NestAxis {
   int64_t padded = 0;  // > extent: the write has whole blocks up to here (padding is written too)
 };
 
+/// What the innermost loop of a scatter does: where `condition` holds, the element of `writes[0]` moved by `positions`
+/// along its dims becomes `changed`, over Acc(0), the element before, and Acc(1), the value.
+struct NestUpdate {
+  enum Step : uint8_t { kValue, kCondition, kChanged, kPositions };  // where they are in the steps of the reduction
+  std::vector<int> dims;                                             // of the position kPositions + k
+  bool reads_before = true;
+};
+
 /// One stage as loops: axes of extent 1 are gone, neighbours that every access walks alike are one axis.
 struct Nest {
   std::vector<NestAxis> axes;           // outer, then free, then reduced
@@ -44,6 +52,7 @@ struct Nest {
   std::vector<Expr> values;             // of the results, over Acc when there are reduced axes
   std::vector<bool> kept;               // which results a scan writes in every step, those of its reduced axis
   int outer_count = 0, free_count = 0;  // free without outer
+  std::optional<NestUpdate> update;     // of a scatter
   int reduced_count() const { return static_cast<int>(axes.size()) - outer_count - free_count; }
   bool is_scan() const { return std::find(kept.begin(), kept.end(), true) != kept.end(); }
 };

@@ -48,6 +48,16 @@ void for_each_root(const Compute& compute, Visit visit) {
   for (const Compute::Result& r : compute.results) visit(r.value, compute.keeps(r));
 }
 
+// Of any stage; a scatter's expressions are not in the loop of a reduction.
+template <class Visit>
+void for_each_root(const Node& node, Visit visit) {
+  if (const auto* compute = std::get_if<Compute>(&node.payload)) for_each_root(*compute, visit);
+  const auto* scatter = std::get_if<Scatter>(&node.payload);
+  if (!scatter) return;
+  visit(scatter->value, false);
+  for (const Expr& p : scatter->positions) visit(p, false);
+}
+
 }  // namespace
 
 double element_count(const Shape& shape) {
@@ -80,15 +90,13 @@ GraphFacts::GraphFacts(const Graph& g) : graph(g) {
       auto& list = consumers[static_cast<size_t>(v.node)];
       if (std::find(list.begin(), list.end(), static_cast<int>(i)) == list.end()) list.push_back(static_cast<int>(i));
     }
-    if (const Compute* c = compute(static_cast<int>(i))) {
-      std::set<const void*> seen;
-      for_each_root(*c, [&](const Expr& root, bool) {
-        for_each_node(root, [&](const Expr& e) {
-          if (seen.insert(e.id()).second) cost[i] += operation_cost(e);
-        });
+    std::set<const void*> seen;
+    for_each_root(g.nodes()[i], [&](const Expr& root, bool) {
+      for_each_node(root, [&](const Expr& e) {
+        if (seen.insert(e.id()).second) cost[i] += operation_cost(e);
       });
-      size[i] = static_cast<int>(seen.size());
-    }
+    });
+    size[i] = static_cast<int>(seen.size());
   }
   for (const Graph::Output& o : g.outputs()) is_output[static_cast<size_t>(o.value.node)] = true;
 }
@@ -177,7 +185,7 @@ class Inliner {
   template <class Visit>
   void for_each_read(int node, int reader, Visit visit) const {
     const std::vector<Value>& inputs = facts_.graph.node(reader).inputs;
-    for_each_root(*facts_.compute(reader), [&](const Expr& root, bool in_loop) {
+    for_each_root(facts_.graph.node(reader), [&](const Expr& root, bool in_loop) {
       for_each_node(root, [&](const Expr& e) {
         if (e.op() == Op::Read && inputs[static_cast<size_t>(e.slot())].node == node) visit(e, in_loop);
       });
@@ -263,6 +271,10 @@ class Inliner {
     const double cost = facts_.cost[at(node)];
     if (readers(node).size() > 1 && cost > 2) return false;
     for (const int reader : readers(node)) {
+      if (const auto* scatter = std::get_if<Scatter>(&facts_.graph.node(reader).payload)) {
+        if (!into_scatter(node, reader, *scatter)) return false;
+        continue;
+      }
       if (!facts_.compute(reader) || as_margins_[at(reader)] || !fits(node, reader)) return false;
       double repeated = 0;
       bool in_product = false, guarded = false;
@@ -280,6 +292,19 @@ class Inliner {
       if (own.reduced() > 0 && repeated > kRepeat * elements && !is_move(node)) return false;
     }
     return true;
+  }
+
+  // Into the values and positions of a scatter, or its base, which is read once at its own indices.
+  bool into_scatter(int node, int reader, const Scatter& scatter) const {
+    if (!fits(node, reader)) return false;
+    const double elements = element_count(facts_.graph.node(node).results[0].shape);
+    double repeated = facts_.graph.node(reader).inputs[0].node == node ? elements : 0;
+    for_each_read(node, reader, [&](const Expr&, bool) {
+      double all = 1;
+      for (const Axis& axis : scatter.axes) all *= static_cast<double>(static_extent(axis.extent));
+      repeated += all;
+    });
+    return repeated <= kRepeat * elements || facts_.cost[at(node)] <= 1;
   }
 
   bool is_move(int node) const {
@@ -306,6 +331,12 @@ class RowGrouper {
       flats_.emplace(node, flatten(facts.graph, single(node)).back());
       for (const Value& v : flats_.at(node).inputs) readers_[v.node].insert(node);
     }
+    // What scatters and sorts read is in memory: they share no rows.
+    for (int node = 0; node < static_cast<int>(facts.graph.nodes().size()); ++node) {
+      if (!is_alone(node)) continue;
+      for (const Stage& stage : single(node).stages)
+        for (const Value& v : facts.graph.node(stage.node).inputs) readers_[v.node].insert(node);
+    }
   }
 
   std::vector<Group> run() {
@@ -321,14 +352,18 @@ class RowGrouper {
       shared[last] = axes;
     }
     std::vector<Group> groups;
-    for (const int root : roots_) {
-      if (!chains.contains(root)) continue;
-      groups.push_back(make(chains.at(root), root, shared.at(root)));
+    for (int root = 0; root < static_cast<int>(facts_.graph.nodes().size()); ++root) {
+      if (chains.contains(root))
+        groups.push_back(make(chains.at(root), root, shared.at(root)));
+      else if (is_alone(root))
+        groups.push_back(make({}, root, 0));
     }
     return groups;
   }
 
  private:
+  bool is_alone(int node) const { return is_stage(facts_.graph.node(node)) && !facts_.compute(node); }
+
   // The node with everything that is inlined into it.
   Group single(int node) const {
     std::vector<Stage> stages{{node, Placement::Root}};

@@ -41,8 +41,10 @@ class LayoutChooser {
       : facts_(facts), graph_(facts.graph), grouping_(grouping), as_margins_(as_margins), machine_(machine) {}
 
   void run() {
-    for (size_t g = 0; g < grouping_.groups.size(); ++g)
+    for (size_t g = 0; g < grouping_.groups.size(); ++g) {
+      if (!facts_.compute(grouping_.groups[g].root())) continue;
       for (Flat& flat : flatten(graph_, grouping_.groups[g])) flats_.push_back({static_cast<int>(g), std::move(flat)});
+    }
     for (const auto& [g, flat] : flats_)
       if (auto anchor = match_anchor(g, flat)) anchors_.push_back(std::move(*anchor));
     for (Anchor& anchor : anchors_) seed(anchor);

@@ -2,11 +2,12 @@
 
 #include "compiler/passes/simplify.h"
 #include "compiler/passes/split_reductions.h"
+#include "compiler/passes/widen_scatters.h"
 
 namespace frit {
 
 std::span<const Pass> graph_passes() {
-  static const Pass passes[] = {{"simplify", simplify}, {"split_reductions", split_reductions}};
+  static const Pass passes[] = {{"simplify", simplify}, {"split_reductions", split_reductions}, {"widen_scatters", widen_scatters}};
   return passes;
 }
 

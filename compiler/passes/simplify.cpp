@@ -88,6 +88,7 @@ class Round {
     if (const auto* c = as_compute(node)) return add_compute(id, node, *c);
     if (const auto* v = std::get_if<View>(&node.payload)) return add_view(id, node, *v);
     if (const auto* a = std::get_if<Assemble>(&node.payload)) return add_assemble(id, node, *a);
+    if (const auto* s = std::get_if<Scatter>(&node.payload)) return add_scatter(id, node, *s);
     if (const auto* c = std::get_if<CustomGradient>(&node.payload)) return pass_through(id, node, c->operands);
     Node copy = node;
     for (Value& v : copy.inputs) v = moved(v);
@@ -140,6 +141,7 @@ class Round {
       v = at->second;
     }
     if (const auto* c = as_compute(copy); c && !is_static(*c)) return std::nullopt;
+    if (const auto* s = std::get_if<Scatter>(&copy.payload); s && !is_static(compute_of(*s))) return std::nullopt;
     small.add_output("y", small.add(std::move(copy)));
     const ReferenceTensor result = interpret(small, {})[0];
     Array array(result.dtype, result.shape);
@@ -320,6 +322,52 @@ class Round {
     compact_inputs(work);
     const Value v = insert(Node{node.label, std::move(work.inputs), {}, std::move(c)});
     for (size_t k = 0; k < kept.size(); ++k) moved_[{id, kept[k]}] = {v.node, static_cast<int>(k)};
+  }
+
+  // Value and positions of a scatter as the results of a compute over its axes.
+  static Compute compute_of(const Scatter& s) {
+    Compute c;
+    c.axes = s.axes;
+    c.free = static_cast<int>(s.axes.size());
+    c.results.push_back({s.value, {}});
+    for (const Expr& p : s.positions) c.results.push_back({p, {}});
+    return c;
+  }
+
+  void add_scatter(int id, const Node& node, const Scatter& scatter) {
+    Work work{compute_of(scatter), {}};
+    for (const Value v : node.inputs) work.inputs.push_back(moved(v));
+    work.inputs[0] = behind_copies(work.inputs[0]);
+    for (const Axis& axis : scatter.axes) {
+      if (!axis.extent.is_constant(0)) continue;
+      moved_[{id, 0}] = work.inputs[0];  // nothing is written
+      return;
+    }
+    Compute& c = work.compute;
+    IndexAnalysis analysis(c.axes);
+    for (Compute::Result& r : c.results) r.value = rewritten(r.value, work, analysis);
+    // The base stays the first operand: it is as if it were read first.
+    const TensorType& type = new_.type(work.inputs[0]);
+    const std::vector<Expr> first(type.shape.size(), index_constant(0));
+    c.results.insert(c.results.begin(), Compute::Result{read(type.dtype, 0, first), {}});
+    compact_inputs(work);
+    Scatter s{scatter.axes, scatter.op, {}, c.results[1].value};
+    for (size_t d = 2; d < c.results.size(); ++d) s.positions.push_back(c.results[d].value);
+    moved_[{id, 0}] = insert(Node{node.label, std::move(work.inputs), {}, std::move(s)});
+  }
+
+  // The value that this one is a plain copy of.
+  Value behind_copies(Value v) const {
+    while (const std::optional<Source> s = source_of(v)) {
+      if (!s->is_read || !(new_.type(s->base) == new_.type(v))) return v;
+      for (size_t d = 0; d < s->axes.size(); ++d) {
+        const Expr& p = s->value.positions()[d];
+        const bool itself = p.op() == Op::Index && p.bits() == static_cast<uint64_t>(s->axes[d]);
+        if (!itself && !(s->extents[d].is_constant(1) && p.is_constant(0))) return v;
+      }
+      v = s->base;
+    }
+    return v;
   }
 
   // Those of a fold that no result needs.
