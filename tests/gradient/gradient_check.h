@@ -8,6 +8,7 @@
 #include "compiler/differential.h"
 #include "compiler/passes/gradient.h"
 #include "compiler/passes/simplify.h"
+#include "lang/snippet_run.h"
 
 namespace frit::testing {
 

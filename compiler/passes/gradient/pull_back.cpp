@@ -42,14 +42,16 @@ class PullBack {
   Expr body(const Expr& adjoint) {
     if (inverse_.is_empty) return {};
     Expr e = simplify_scalar(substitute_indices(adjoint, inverse_.values), analysis_);
-    const bool always = inverse_.ranges.empty() && inverse_.remainders.empty() && inverse_.tests.empty();
-    if (!always && is_product(e)) {
-      e = rewrite(guarded(e), [&](const Expr& n) { return is_seed(n) ? with_condition(n) : Expr{}; });
-    } else {
-      e = where(guarded(condition()), guarded(e));
+    if (!inverse_.ranges.empty() && is_product(e)) {
+      e = rewrite(guarded(e), [&](const Expr& n) { return is_seed(n) ? with_ranges(n) : Expr{}; });
+      e = simplify_scalar(e, analysis_);
+      if (is_sum()) e = with_borders(e);
+      return simplify_scalar(where(guarded(all_of(inverse_.remainders, inverse_.tests)), e), analysis_);
     }
-    e = simplify_scalar(e, analysis_);
-    return is_sum() && e.op() == Op::Mul ? with_borders(e) : e;
+    std::vector<Expr> ranges;
+    for (const Inverse::Range& r : inverse_.ranges) ranges.push_back(range_test(r));
+    const Expr condition = both(all_of(ranges, inverse_.remainders), all_of(inverse_.tests, {}));
+    return simplify_scalar(where(guarded(condition), guarded(e)), analysis_);
   }
 
  private:
@@ -72,7 +74,7 @@ class PullBack {
       case Op::Cast:
         return is_float(e.arg(0).dtype()) && product_of(e.arg(0), seeds);
       case Op::Mul:
-        return is_sum() && inverse_.tests.empty() && product_of(e.arg(0), seeds) && product_of(e.arg(1), seeds);
+        return is_sum() && product_of(e.arg(0), seeds) && product_of(e.arg(1), seeds);
       case Op::Select:
         return e.arg(2).is_constant() && e.arg(2).float_value() == 0 && product_of(e.arg(1), seeds);
       default:
@@ -80,11 +82,10 @@ class PullBack {
     }
   }
 
-  Expr condition() const {
+  static Expr all_of(const std::vector<Expr>& a, const std::vector<Expr>& b) {
     Expr all = true_value();
-    for (const Inverse::Range& r : inverse_.ranges) all = both(all, range_test(r));
-    for (const auto* list : {&inverse_.remainders, &inverse_.tests})
-      for (const Expr& t : *list) all = both(all, t);
+    for (const auto* list : {&a, &b})
+      for (const Expr& test : *list) all = both(all, test);
     return all;
   }
   static Expr range_test(const Inverse::Range& r) {
@@ -105,8 +106,8 @@ class PullBack {
     return true;
   }
 
-  // The seed where the indices are meant, else 0. A range that is the range of a position of the seed says itself.
-  Expr with_condition(const Expr& seed) {
+  // The seed in the ranges of the indices, else 0. A range that is that of a position of the seed is said by the guard.
+  Expr with_ranges(const Expr& seed) {
     const Shape& shape = graph_.type(space_.inputs[static_cast<size_t>(seed.slot())]).shape;
     Expr all = seed.is_guarded() ? seed.guard_condition() : true_value();
     bool positional = seed.is_guarded();
@@ -116,8 +117,6 @@ class PullBack {
       if (!said) all = both(all, range_test(r));
       positional |= said;
     }
-    for (const auto* list : {&inverse_.remainders, &inverse_.tests})
-      for (const Expr& t : *list) all = both(all, t);
     if (all.is_constant(1) && !positional) return {};
     return guarded_read(seed.dtype(), seed.slot(), seed.positions(), guarded(all), zero_of(seed.dtype()));
   }
