@@ -1,5 +1,7 @@
 #include "compiler/passes/pipeline.h"
 
+#include "compiler/passes/pad_reads.h"
+#include "compiler/passes/phases.h"
 #include "compiler/passes/simplify.h"
 #include "compiler/passes/split_reductions.h"
 #include "compiler/passes/widen_scatters.h"
@@ -7,7 +9,11 @@
 namespace frit {
 
 std::span<const Pass> graph_passes() {
-  static const Pass passes[] = {{"simplify", simplify}, {"split_reductions", split_reductions}, {"widen_scatters", widen_scatters}};
+  static const Pass passes[] = {{"simplify", simplify},
+                                {"phases", split_phases},
+                                {"pad_reads", pad_reads},
+                                {"split_reductions", split_reductions},
+                                {"widen_scatters", widen_scatters}};
   return passes;
 }
 

@@ -21,10 +21,11 @@ namespace frit::testing {
 
 /// What the elements of an input are.
 enum class Fill : uint8_t {
-  Plain,    // floats in [-1, 1), integers in [-50, 50), or [0, 100) without a sign
-  Special,  // also NaN, infinities, zeros of both signs, denormals; integers also at the ends of their range
-  Index,    // integers in [-3, 9)
-  Positive  // floats in [0.5, 1.5), integers in [1, 20)
+  Plain,      // floats in [-1, 1), integers in [-50, 50), or [0, 100) without a sign
+  NonFinite,  // floats also NaN, infinities, zeros of both signs, so that only they make infinities
+  Special,    // also NaN, infinities, zeros of both signs, denormals; integers also at the ends of their range
+  Index,      // integers in [-3, 9)
+  Positive    // floats in [0.5, 1.5), integers in [1, 20)
 };
 
 inline Array make_input(DType dtype, const std::vector<int64_t>& shape, Fill fill, uint64_t seed) {
@@ -41,12 +42,14 @@ inline Array make_input(DType dtype, const std::vector<int64_t>& shape, Fill fil
     const auto at = static_cast<uint64_t>(i);
     const uint64_t bits = seeded::bits(seed, at);
     const double u = seeded::uniform(seed, at);
-    const bool is_odd = fill == Fill::Special && bits % 5 == 0;
+    const bool is_odd = (fill == Fill::Special || fill == Fill::NonFinite) && bits % 5 == 0;
     if (is_float(dtype)) {
-      array.set_float(i, is_odd ? odd[bits / 5 % odd.size()] : fill == Fill::Positive ? u + 0.5 : u * 2 - 1);
+      array.set_float(i, is_odd                   ? odd[bits / 5 % (fill == Fill::Special ? odd.size() : 5)]
+                         : fill == Fill::Positive ? u + 0.5
+                                                  : u * 2 - 1);
     } else if (dtype == DType::Bool) {
       array.set_int(i, static_cast<int64_t>(bits & 1));
-    } else if (is_odd) {
+    } else if (is_odd && fill == Fill::Special) {
       array.set_float(i, bits & 32 ? 1e30 : -1e30);
     } else {
       const auto n = static_cast<int64_t>(bits >> 8);
