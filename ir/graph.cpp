@@ -196,8 +196,10 @@ Expr beats(bool largest, const Expr& b, const Expr& a) {
 }
 
 bool is_obviously_non_negative(const Expr& e) {
-  bool yes = e.dtype() == DType::I64;
+  bool yes = true;
   for_each_node(e, [&](const Expr& n) {
+    yes = yes && n.dtype() == DType::I64;
+    if (!yes) return;
     const bool leaf = n.op() == Op::Index || n.op() == Op::Symbol || (n.is_constant() && n.int_value() >= 0);
     yes = yes && (leaf || n.op() == Op::Add || n.op() == Op::Mul);
   });
@@ -383,7 +385,9 @@ Reduction make_reduction(ReduceOp op, const Expr& e, const Expr& position) {
     return is_float(e.dtype()) ? constant(e.dtype(), value) : constant_int(e.dtype(), value);
   };
   const auto built_in = [&](const Expr& init, Op combine) {
-    return Reduction{op, {init}, {binary(combine, acc, e)}, {binary(combine, acc, right)}};
+    // As it is, also where e is the identity: readers of the step find e in it.
+    const Expr step = Expr::make(combine, e.dtype(), std::vector<Expr>{acc, e});
+    return Reduction{op, {init}, {step}, {binary(combine, acc, right)}};
   };
   switch (op) {
     case ReduceOp::Sum:

@@ -132,7 +132,8 @@ class PlanVerifier {
         life.last_use = i;
         const Storage& storage = storage_of(argument);
         const bool is_given = storage.kind == StorageKind::Constant || storage.kind == StorageKind::Input;
-        if (reads(argument.access) && !is_given && (life.first_write < 0 || life.first_write == i)) {
+        const bool is_read = reads(argument.access) && !is_given && storage.bytes > 0;
+        if (is_read && (life.first_write < 0 || life.first_write == i)) {
           report(launch_label(i), fmt::format("reads {} before it is written", label(argument.storage)),
                  "no earlier write", "a launch before this one that writes it");
         }

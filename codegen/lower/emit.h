@@ -149,7 +149,7 @@ class NestEmitter {
   std::map<std::tuple<Number, const void*, int>, Value> numbers_;
   std::map<std::tuple<const void*, int, int>, Value> known_;
   std::vector<std::tuple<const void*, int, int>> of_states_;  // those of known_ that a step makes old
-  const char splats_ = 0;  // its address marks the broadcasts in known_
+  const char splats_ = 0;                                     // its address marks the broadcasts in known_
 };
 
 /// Cuts the share [begin, end) of the flat tile space `counts` into loops; `body` gets the tile numbers of each axis.

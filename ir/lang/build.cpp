@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "ir/analysis.h"
 #include "ir/lang/elaborate.h"
+#include "ir/lang/scan.h"
 
 namespace frit::lang {
 namespace {
@@ -14,6 +16,34 @@ Expr both(const Expr& a, const Expr& b) {
   if (a.is_constant(1)) return b;
   if (b.is_constant(1)) return a;
   return binary(Op::And, a, b);
+}
+
+bool is_arg(ReduceOp op) { return op == ReduceOp::ArgMax || op == ReduceOp::ArgMin; }
+
+bool mentions_index(const Expr& root, const Expr& index) {
+  bool found = false;
+  for_each_node(root, [&](const Expr& e) { found = found || e == index; });
+  return found;
+}
+
+std::vector<int> first_axes(int count) {
+  std::vector<int> axes;
+  for (int a = 0; a < count; ++a) axes.push_back(a);
+  return axes;
+}
+
+// The final states that are results: all, or the payload alone.
+std::vector<Compute::Result> states_as_results(const Reduction& reduction, bool payload, const std::vector<int>& axes) {
+  std::vector<Compute::Result> results;
+  for (size_t k = payload ? 1 : 0; k < (payload ? 2 : reduction.init.size()); ++k)
+    results.push_back({accumulator(reduction.init[k].dtype(), static_cast<int>(k)), axes});
+  return results;
+}
+
+// f16 and bf16, where the only result of a reduction is stored so.
+void round_result(Pending& pending, Compute& compute) {
+  if (compute.results.size() != 1) pending.rounded.reset();
+  if (pending.rounded) compute.results[0].value = cast(compute.results[0].value, *pending.rounded);
 }
 
 }  // namespace
@@ -27,25 +57,33 @@ class Builder {
   /// For a whole-tensor formula of this shape.
   Builder(Elaborator& owner, std::vector<int64_t> shape) : owner_(owner), shape_(std::move(shape)) {}
 
+  /// From here on index `var` is this expression over the axes.
+  void replace(int var, const Expr& e) { replaced_[var] = e; }
+  /// The steps of a scan along `axis` may take elements that no result needs: reads that `analysis` does not prove
+  /// inside are guarded, with `fill` where it has their dtype, and what is built is simplified.
+  void guard_along(int axis, IndexAnalysis* analysis, const Expr& fill) {
+    scanned_ = index(axis);
+    analysis_ = analysis;
+    fill_ = fill;
+  }
+
+  /// These indices run beyond bounds that reads are proven for, where no result is needed: such reads are guarded.
+  void loosen(std::vector<int> vars) { loose_ = std::move(vars); }
+
   /// `masked`: indices with bounds that are not static, inside whose range alone the reads below need be valid.
   Expr build(const Expr& e, const std::vector<int>& masked = {}) {
-    return rewrite(e, [&](const Expr& x) -> Expr {
-      if (x.op() == Op::Index) return axis(static_cast<int>(x.bits()));
-      if (x.op() == Op::Symbol) {
-        const Expr known = with_known_extents(x, owner_.vars_);
-        return known == x ? Expr() : known;
-      }
-      if (x.op() == Op::Read) return read(x, masked);
-      if (is_binary(x.op()) && x.dtype() == DType::I64 && is_integer(x.arg(0).dtype()))
-        return binary(x.op(), x.arg(0), x.arg(1));
-      if (x.op() == Op::Select && x.arg(0).is_constant()) return x.arg(0).int_value() ? x.arg(1) : x.arg(2);
-      return {};
-    });
+    const Expr built = rebuilt(e, masked);
+    return analysis_ ? analysis_->simplify(built) : built;
   }
 
   Expr mask(int var) {
     const IndexVar& info = owner_.vars_[static_cast<size_t>(var)];
     return binary(Op::Lt, axis(var), build(info.bound));
+  }
+  Expr mask(const std::vector<int>& vars) {
+    Expr all = true_value();
+    for (const int var : vars) all = both(all, mask(var));
+    return all;
   }
 
   /// A result keeps f16 and bf16 in storage where the value is exact in them: a cast, or an element that is only moved.
@@ -70,7 +108,23 @@ class Builder {
   }
 
  private:
+  Expr rebuilt(const Expr& e, const std::vector<int>& masked) {
+    return rewrite(e, [&](const Expr& x) -> Expr {
+      if (x.op() == Op::Index) return axis(static_cast<int>(x.bits()));
+      if (x.op() == Op::Symbol) {
+        const Expr known = with_known_extents(x, owner_.vars_);
+        return known == x ? Expr() : known;
+      }
+      if (x.op() == Op::Read) return read(x, masked);
+      if (is_binary(x.op()) && x.dtype() == DType::I64 && is_integer(x.arg(0).dtype()))
+        return binary(x.op(), x.arg(0), x.arg(1));
+      if (x.op() == Op::Select && x.arg(0).is_constant()) return x.arg(0).int_value() ? x.arg(1) : x.arg(2);
+      return {};
+    });
+  }
+
   Expr axis(int var) const {
+    if (const auto at = replaced_.find(var); at != replaced_.end()) return at->second;
     const auto at = axis_of_.find(var);
     if (at != axis_of_.end()) return index(at->second);
     FRIT_CHECK(owner_.vars_[static_cast<size_t>(var)].extent <= 1,
@@ -92,21 +146,30 @@ class Builder {
       const Pending& pending = owner_.pendings_[static_cast<size_t>(record.pending)];
       FRIT_CHECK(pending.built, "a reduction is read before it is built");
       std::vector<Expr> positions;
+      bool outside = false;
       for (const int var : pending.stored) {
         const auto at = std::find(pending.outer.begin(), pending.outer.end(), var);
         positions.push_back(x.positions()[static_cast<size_t>(at - pending.outer.begin())]);
+        outside = outside || may_leave(positions.back(), owner_.vars_[static_cast<size_t>(var)].extent);
       }
-      return frit::read(x.dtype(), slot({pending.node.node, record.result}), positions);
+      const int from = slot(pending.value(record.result));
+      if (outside) return guarded_read(x.dtype(), from, positions, true_value(), outside_fill(x.dtype()));
+      return frit::read(x.dtype(), from, positions);
     }
     const bool test = x.slot() % 2 == 1;
     // Where the record stands in a masked range it is valid only inside it.
     Expr condition = true_value();
+    const bool is_loose = std::any_of(loose_.begin(), loose_.end(), [&](int var) { return mentions(record, var); }) &&
+                          !rectangular(record);
+    bool outside = false;
     for (size_t i = 0; i < record.parts.size(); ++i) {
       const Record::Part& part = record.parts[i];
       const Expr& p = x.positions()[i];
-      if (part.proven) continue;
+      const bool leaves = is_loose || may_leave(p, part.extent);
+      outside = outside || leaves;
+      if (part.proven && !leaves) continue;
       const Expr last = index_constant(part.extent);
-      if (record.guarded && (test || part.factor >= 0))
+      if ((record.guarded || leaves) && (test || part.factor >= 0))
         condition = both(condition, both(binary(Op::Le, index_constant(0), p), binary(Op::Lt, p, last)));
       for (const auto& [value, divisor] : part.exact)
         condition = both(condition, binary(Op::Eq, binary(Op::Mod, build(value, masked), index_constant(divisor)),
@@ -127,8 +190,17 @@ class Builder {
     const Value value = by_factor ? tensor.split : owner_.merged(tensor);
     const std::vector<Expr> positions = stored_positions(record, tensor, x.positions(), by_factor);
     const DType dtype = compute_dtype(owner_.graph_.type(value).dtype);
-    if (proven || (!record.guarded && condition.is_constant(1))) return frit::read(dtype, slot(value), positions);
-    return guarded_read(dtype, slot(value), positions, condition, record.guarded ? x.fill() : zero_of(dtype));
+    const bool is_plain = proven || (!record.guarded && condition.is_constant(1));
+    if (is_plain && !outside) return frit::read(dtype, slot(value), positions);
+    return guarded_read(dtype, slot(value), positions, condition, record.guarded ? x.fill() : outside_fill(dtype));
+  }
+
+  Expr outside_fill(DType dtype) const { return fill_ && fill_.dtype() == dtype ? fill_ : zero_of(dtype); }
+
+  // Whether a step of a scan may take a position outside its axis.
+  bool may_leave(const Expr& position, int64_t extent) {
+    if (!analysis_ || !mentions_index(position, scanned_)) return false;
+    return !analysis_->is_inside(analysis_->simplify(position), index_constant(extent));
   }
 
   // Positions in the order of storage, factors joined where the axis is stored whole.
@@ -183,98 +255,169 @@ class Builder {
   std::vector<int> axes_;
   std::vector<int64_t> shape_;
   std::map<int, int> axis_of_;
+  std::map<int, Expr> replaced_;
+  std::vector<int> loose_;
+  Expr scanned_, fill_;
+  IndexAnalysis* analysis_ = nullptr;
   std::vector<Value> inputs_;
 };
 
 void Elaborator::build_pending(Pending& pending, const std::string& label) {
-  const std::vector<int>& order = pending.stored;
-  std::vector<int> axes = order;
-  axes.insert(axes.end(), pending.inner.begin(), pending.inner.end());
-  Builder builder(*this, axes);
-  std::vector<int> masked;
-  for (const int var : axes)
-    if (vars_[static_cast<size_t>(var)].bound) masked.push_back(var);
-  Expr mask = true_value();
-  bool inner_masked = false;
-  for (const int var : pending.inner) {
-    if (!vars_[static_cast<size_t>(var)].bound) continue;
-    mask = both(mask, builder.mask(var));
-    inner_masked = true;
-  }
-  Compute compute;
-  compute.axes = builder.axes();
-  compute.free = static_cast<int>(order.size());
-  Reduction& reduction = compute.reduction;
-  if (pending.op == ReduceOp::None) {
-    compute.results.push_back({builder.build(pending.body, masked), {}});
-  } else if (pending.op == ReduceOp::Fold) {
-    reduction.op = ReduceOp::Fold;
-    for (const Expr& e : pending.init) reduction.init.push_back(builder.build(e, masked));
-    for (const Expr& e : pending.step) reduction.step.push_back(builder.build(e, masked));
-    for (const Expr& e : pending.merge) reduction.merge.push_back(builder.build(e, masked));
-  } else {
-    Expr position;
-    if (pending.op == ReduceOp::ArgMax || pending.op == ReduceOp::ArgMin) {
-      if (pending.payload) {
-        position = builder.build(pending.payload, masked);
-      } else {
-        position = index_constant(0);
-        for (size_t k = 0; k < pending.inner.size(); ++k)
-          position = position * index_constant(vars_[static_cast<size_t>(pending.inner[k])].extent) +
-                     index(static_cast<int>(order.size() + k));
-      }
-    }
-    // A masked element is the identity, so that the reducer keeps its form. An arg reduction has no such element.
-    Expr body = builder.build(pending.body, masked);
-    if (inner_masked && !position) body = select(mask, body, make_reduction(pending.op, body).init[0]);
-    reduction = make_reduction(pending.op, body, position);
-    if (inner_masked && position) reduction.op = ReduceOp::Fold;
-  }
-  if (inner_masked && reduction.op == ReduceOp::Fold)
-    for (size_t k = 0; k < reduction.step.size(); ++k)
-      reduction.step[k] = select(mask, reduction.step[k], accumulator(reduction.init[k].dtype(), static_cast<int>(k)));
-  std::vector<int> shape;
-  for (int i = 0; i < compute.free; ++i) shape.push_back(i);
-  if (pending.op == ReduceOp::None) {
-    compute.results[0].axes = shape;
-  } else if (pending.op == ReduceOp::ArgMax || pending.op == ReduceOp::ArgMin) {
-    compute.results.push_back({accumulator(reduction.init[1].dtype(), 1), shape});
-  } else {
-    for (size_t k = 0; k < reduction.init.size(); ++k)
-      compute.results.push_back({accumulator(reduction.init[k].dtype(), static_cast<int>(k)), shape});
-  }
-  if (pending.mean) {
-    // One division by the count; masked elements are left out of it.
-    Expr count;
-    const DType dtype = reduction.init[0].dtype();
-    if (!inner_masked) {
-      int64_t n = 1;
-      for (const int var : pending.inner) n *= vars_[static_cast<size_t>(var)].extent;
-      count = constant(dtype, static_cast<double>(n));
-    } else {
-      Expr n = index_constant(1);
-      for (const int var : pending.inner) {
-        const IndexVar& info = vars_[static_cast<size_t>(var)];
-        if (!info.bound) {
-          n = n * index_constant(info.extent);
-          continue;
-        }
-        for (const int other : pending.inner)
-          if (ranges_.mentions(info.bound, other))
-            unsupported(pending.site->span, "a mean whose bounds depend on one another");
-        n = n * binary(Op::Max, builder.build(info.bound, masked), index_constant(0));
-      }
-      count = cast(n, dtype);
-    }
-    compute.results[0].value = binary(Op::Div, compute.results[0].value, count);
-  }
-  if (pending.rounded && compute.results.size() == 1)
-    compute.results[0].value = cast(compute.results[0].value, *pending.rounded);
-  else
-    pending.rounded.reset();
-  pending.node = graph_.add_compute(std::move(compute), builder.inputs(), label);
+  if (!build_scan(pending, label)) build_masked(pending, label);
   if (pending.clause) build_clause(pending, label);
   pending.built = true;
+}
+
+std::vector<int> Elaborator::bounded(const std::vector<int>& vars) const {
+  std::vector<int> found;
+  for (const int var : vars)
+    if (vars_[static_cast<size_t>(var)].bound) found.push_back(var);
+  return found;
+}
+
+// The combiner of a reduction, without masks. `position`: of an arg reducer without a second formula.
+Reduction Elaborator::reduction_of(const Pending& pending, Builder& builder, const std::vector<int>& guards,
+                                   const Expr& position) {
+  if (pending.op != ReduceOp::Fold) {
+    const Expr payload = !is_arg(pending.op) ? Expr()
+                         : pending.payload   ? builder.build(pending.payload, guards)
+                                             : position;
+    return make_reduction(pending.op, builder.build(pending.body, guards), payload);
+  }
+  Reduction reduction{ReduceOp::Fold, {}, {}, {}};
+  for (const Expr& e : pending.init) reduction.init.push_back(builder.build(e, guards));
+  for (const Expr& e : pending.step) reduction.step.push_back(builder.build(e, guards));
+  for (const Expr& e : pending.merge) reduction.merge.push_back(builder.build(e, guards));
+  return reduction;
+}
+
+// One division by the count; masked elements are left out of it.
+Expr Elaborator::mean_of(const Pending& pending, const Expr& sum, Builder& builder, const std::vector<int>& guards) {
+  Expr count = index_constant(1);
+  for (const int var : pending.inner) {
+    const IndexVar& info = vars_[static_cast<size_t>(var)];
+    if (!info.bound) {
+      count = count * index_constant(info.extent);
+      continue;
+    }
+    for (const int other : pending.inner)
+      if (ranges_.mentions(info.bound, other))
+        unsupported(pending.site->span, "a mean whose bounds depend on one another");
+    count = count * binary(Op::Max, builder.build(info.bound, guards), index_constant(0));
+  }
+  const Expr divisor =
+      count.is_constant() ? constant(sum.dtype(), static_cast<double>(count.int_value())) : cast(count, sum.dtype());
+  return binary(Op::Div, sum, divisor);
+}
+
+// All indices in loops of their own; elements beyond a bound that is not static change nothing.
+void Elaborator::build_masked(Pending& pending, const std::string& label) {
+  std::vector<int> axes = pending.stored;
+  axes.insert(axes.end(), pending.inner.begin(), pending.inner.end());
+  Builder builder(*this, axes);
+  Compute compute;
+  compute.axes = builder.axes();
+  compute.free = static_cast<int>(pending.stored.size());
+  const std::vector<int> shape = first_axes(compute.free), guards = bounded(pending.inner);
+  builder.loosen(bounded(pending.stored));
+  if (pending.op == ReduceOp::None) {
+    compute.results.push_back({builder.build(pending.body, guards), shape});
+  } else {
+    Expr position = index_constant(0);
+    for (size_t k = 0; k < pending.inner.size(); ++k)
+      position = position * index_constant(vars_[static_cast<size_t>(pending.inner[k])].extent) +
+                 index(compute.free + static_cast<int>(k));
+    compute.reduction = masked(reduction_of(pending, builder, guards, position), builder.mask(guards));
+    compute.results = states_as_results(compute.reduction, is_arg(pending.op), shape);
+  }
+  if (pending.mean) compute.results[0].value = mean_of(pending, compute.results[0].value, builder, guards);
+  round_result(pending, compute);
+  pending.node = graph_.add_compute(std::move(compute), builder.inputs(), label);
+}
+
+// A prefix or suffix in one pass; false if this is none, and then nothing has happened.
+bool Elaborator::build_scan(Pending& pending, const std::string& label) {
+  const auto scan = find_scan(pending.stored, pending.inner, vars_, ranges_);
+  if (!scan) return false;
+  std::vector<int> axes, others;
+  for (const int var : pending.stored)
+    if (var != scan->outer) axes.push_back(var);
+  for (const int var : pending.inner)
+    if (var != scan->inner) others.push_back(var);
+  const std::vector<int> loose = bounded(axes), guards = bounded(others);
+  const int free = static_cast<int>(axes.size());
+  axes.push_back(scan->inner);
+  axes.insert(axes.end(), others.begin(), others.end());
+
+  // The outer index is an axis too many: what still mentions it when like terms have cancelled makes this no scan.
+  Builder builder(*this, axes);
+  Compute compute;
+  compute.free = free;
+  compute.axes = builder.axes();
+  compute.axes[static_cast<size_t>(free)].extent = index_constant(scan->steps);
+  const Expr t = index(free), i = index(static_cast<int>(axes.size()));
+  std::vector<Axis> all = compute.axes;
+  all.push_back({"", index_constant(vars_[static_cast<size_t>(scan->outer)].extent)});
+  IndexAnalysis analysis(all);
+  builder.loosen(loose);
+  builder.replace(scan->outer, i);
+  builder.replace(scan->inner, scan->is_suffix ? scan->element(t) - i : scan->element(t));
+  const bool has_identity = pending.op != ReduceOp::Fold && !is_arg(pending.op);
+  builder.guard_along(free, &analysis, has_identity ? make_reduction(pending.op, pending.body).init[0] : Expr());
+  Reduction reduction = masked(reduction_of(pending, builder, guards, scan->element(t)), builder.mask(guards));
+  for (const auto* list : {&reduction.init, &reduction.step, &reduction.merge})
+    for (const Expr& e : *list)
+      if (mentions_index(e, i)) return false;
+  const bool is_ordered = !is_free_of_order(reduction), is_merged = !reduction.merge.empty();
+  if (!is_merged && (!others.empty() || (scan->is_suffix && is_ordered))) return false;
+  if (!others.empty() && is_ordered && pending.inner[0] != scan->inner) return false;
+
+  std::vector<Value> inputs = builder.inputs();
+  if (!others.empty()) {
+    // The other indices first: for each step one state.
+    Compute elements = compute;
+    ++elements.free;
+    elements.reduction = reduction;
+    elements.results = states_as_results(reduction, false, first_axes(free + 1));
+    const Value made = graph_.add_compute(std::move(elements), inputs, label + ".elements");
+    std::vector<Expr> states, positions;
+    for (int a = 0; a <= free; ++a) positions.push_back(index(a));
+    for (size_t k = 0; k < reduction.init.size(); ++k) {
+      states.push_back(frit::read(reduction.init[k].dtype(), static_cast<int>(inputs.size()), positions));
+      inputs.push_back({made.node, static_cast<int>(k)});
+    }
+    reduction = over_states(reduction, states);
+  }
+  if (scan->is_suffix) reduction = reversed(reduction);
+  compute.axes.resize(static_cast<size_t>(free) + 1);
+  compute.reduction = masked(std::move(reduction), scan->valid(t));
+  std::vector<int> shape;
+  for (const int var : pending.stored)
+    shape.push_back(
+        static_cast<int>(std::find(axes.begin(), axes.end(), var == scan->outer ? scan->inner : var) - axes.begin()));
+  compute.results = states_as_results(compute.reduction, is_arg(pending.op), shape);
+  builder.replace(scan->outer, scan->result(t));
+  Expr& value = compute.results[0].value;
+  // What an arg reducer finds in a suffix is the place among all elements.
+  if (scan->is_suffix && is_arg(pending.op) && !pending.payload)
+    value = select(binary(Op::Lt, value, index_constant(0)), value, value - scan->result(t));
+  if (pending.mean) value = mean_of(pending, value, builder, guards);
+  round_result(pending, compute);
+  pending.node = graph_.add_compute(std::move(compute), std::move(inputs), label);
+  if (!scan->is_plain()) add_views(*scan, pending, label);
+  return true;
+}
+
+// The results of a scan in the order and extents of the statement.
+void Elaborator::add_views(const Scan& scan, Pending& pending, const std::string& label) {
+  View view;
+  for (const int var : pending.stored) {
+    const Expr at = index(static_cast<int>(view.axes.size()));
+    view.positions.push_back(var == scan.outer ? scan.step_of(at) : at);
+    view.axes.push_back({vars_[static_cast<size_t>(var)].name, index_constant(vars_[static_cast<size_t>(var)].extent)});
+  }
+  for (size_t k = 0; k < graph_.node(pending.node).results.size(); ++k)
+    pending.views.push_back(graph_.add_view(view, {pending.node.node, static_cast<int>(k)}, label));
 }
 
 bool Elaborator::storage_order(std::vector<LeftAxis>& axes, Span span, std::vector<int>* order) {
@@ -350,7 +493,7 @@ TensorPtr Elaborator::build_target(const Target& target, std::vector<LeftAxis> a
     build_pending(*pending, label);
   }
   if (pending && pending->stored == order && (pending->rounded.has_value() == rounds || !is_half(value.dtype))) {
-    node = {pending->node.node, record->result};
+    node = pending->value(record->result);
   } else {
     Builder builder(*this, order);
     Compute compute;

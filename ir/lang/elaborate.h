@@ -122,7 +122,11 @@ struct Pending {
   const Ex* site = nullptr;
   std::shared_ptr<const PendingClause> clause;  // the value of a definition with a `grad` clause
   Value node;                                   // when built
+  std::vector<Value> views;                     // of its results, where they are not those of the node as it is
   bool built = false;
+  Value value(int result) const {
+    return views.empty() ? Value{node.node, result} : views[static_cast<size_t>(result)];
+  }
 };
 
 /// A definition applied to operands.
@@ -152,6 +156,9 @@ struct LeftAxis {
   std::vector<int> vars;
   int real = -1;
 };
+
+class Builder;
+struct Scan;
 
 class Elaborator {
  public:
@@ -302,6 +309,13 @@ class Elaborator {
   std::string names_in(const Record& record, const Record::Part& part);
   void report_unbound(const Ex& item, const Stmt& stmt);
   void build_pending(Pending& pending, const std::string& label);
+  void build_masked(Pending& pending, const std::string& label);
+  bool build_scan(Pending& pending, const std::string& label);
+  void add_views(const Scan& scan, Pending& pending, const std::string& label);
+  std::vector<int> bounded(const std::vector<int>& vars) const;  // those with bounds that are not static
+  Reduction reduction_of(const Pending& pending, Builder& builder, const std::vector<int>& guards,
+                         const Expr& position);
+  Expr mean_of(const Pending& pending, const Expr& sum, Builder& builder, const std::vector<int>& guards);
   /// Free axes in the order of storage: all factors where the tensor is stored by factors (gives true), else one for
   /// each axis.
   bool storage_order(std::vector<LeftAxis>& axes, Span span, std::vector<int>* order);

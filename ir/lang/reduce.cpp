@@ -207,9 +207,7 @@ std::vector<int> Elaborator::outer_of(const std::vector<Expr>& bodies, const std
     for_each_node(e, [&](const Expr& x) {
       if (x.op() != Op::Index) return;
       const int var = static_cast<int>(x.bits());
-      if (std::find(inner.begin(), inner.end(), var) != inner.end() || !found.insert(var).second) return;
-      // An outer index with a bound of its own brings what the bound depends on: the mask needs it.
-      if (vars_[static_cast<size_t>(var)].bound) work.push_back(vars_[static_cast<size_t>(var)].bound);
+      if (std::find(inner.begin(), inner.end(), var) == inner.end()) found.insert(var);
     });
   }
   return {found.begin(), found.end()};

@@ -86,6 +86,10 @@ const std::vector<Case>& cases() {
       all.push_back({"", "onnx.MatMul.1", {f32({2, n, 6}), f32({2, 6, 17})}});
       all.push_back({"def f(x[n]: i64) y[n] = x[n] // 3 + x[n] % 4", "f", {of(DType::I64, {n})}});
       all.push_back({"def f(x[n]: u8) y[n] = x[n] * x[n]", "f", {of(DType::U8, {n})}});
+      all.push_back({"", "cumsum", {f32({3, n})}});
+      all.push_back({"", "cumsum", {f32({n, 9})}, {{"axis", int64_t{0}}}});
+      all.push_back({"", "cumsum_reverse_exclusive", {f32({5, n})}});
+      all.push_back({"def f(x[m, n]) y[m, i < n] = argmax[j < i + 1](x[m, j])", "f", {of(DType::I32, {3, n})}});
       all.push_back({"def f(x[n]) y[i < n + 2] = x[i - 1] else 5", "f", {f32({n})}});
     }
     all.push_back({"", "conv", {f32({1, 3, 9, 11}), f32({4, 3, 3, 3})}, {{"p", int64_t{1}}}});
