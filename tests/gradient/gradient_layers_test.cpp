@@ -248,6 +248,8 @@ std::vector<GradientRow> moving_rows() {
       {"onnx.GatherND.11", {x({3, 4, 2}), ints({3, 2}, -3, 3)}},
       {"onnx.GatherElements.11", {x({3, 4}), ints({3, 2}, -4, 4)}, {{"axis", 1}}},
       {"onnx.Trilu.14", {x({3, 4})}, {{"upper", 0}}},
+      {"onnx.CumSum.11", {x({2, 5}), constant_list({1})}, {{"exclusive", 1}, {"reverse", 1}}},
+      {"onnx_cumsum", {x({4, 2})}, {{"axis", 0}, {"exclusive", true}, {"reverse", false}}},
       {"onnx_one_hot", {ints({4}, 0, 3), x({2})}, {{"depth", 3}, {"axis", -1}}},
       {"onnx.DepthToSpace.1", {x({1, 8, 2, 3})}, {{"blocksize", 2}}},
       {"onnx.DepthToSpace.11", {x({1, 8, 2, 3})}, {{"blocksize", 2}, {"mode", "CRD"}}},
