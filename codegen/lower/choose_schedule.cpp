@@ -13,6 +13,8 @@ namespace {
 constexpr int kScanRows = 4;  // scans without vectors that run side by side
 
 // Relative costs of touching one vector, measured roughly in load slots.
+constexpr double kClearlyBetter = 0.9;
+constexpr double kCachedWeights = 64 * 1024;  // elements that stay in the second level of cache whatever is walked first
 constexpr double kGuard = 1, kContiguous = 1, kBroadcast = 0.5, kPerLane = 1.5, kIrregular = 2.5;
 
 class Chooser {
@@ -130,8 +132,8 @@ class Chooser {
       schedule_.vectors = tile.vectors;
     } else if (schedule_.row_axis >= 0) {
       const int64_t rows = axis(schedule_.row_axis).extent;
-      schedule_.vectors = std::min(needed, reduced_vector ? 2 : 2);
-      schedule_.rows = static_cast<int>(std::min<int64_t>(rows, 4));
+      schedule_.vectors = std::min(needed, 2);
+      schedule_.rows = rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
     } else {
       schedule_.vectors = std::min(needed, nest_.reduced_count() > 0 || expression_size() < 24 ? 4 : 2);
       if (schedule_.vectors == 3) schedule_.vectors = 2;
@@ -139,9 +141,8 @@ class Chooser {
     if (const int64_t block = block_of_vector_axis()) {
       schedule_.vectors = static_cast<int>(block / schedule_.lanes);
       FRIT_CHECK(schedule_.vectors >= 1 && block % schedule_.lanes == 0, "blocks are whole vectors");
-      const int most = (machine_.vector_registers - schedule_.vectors - 2) / schedule_.vectors;
       if (schedule_.row_axis >= 0 && schedule_.rows > 1)
-        schedule_.rows = rows_for(axis(schedule_.row_axis).extent, schedule_.vectors, std::max(1, most));
+        schedule_.rows = rows_for(axis(schedule_.row_axis).extent, schedule_.vectors);
     }
     if (schedule_.rows <= 1) schedule_.row_axis = -1, schedule_.rows = 1;
   }
@@ -154,12 +155,13 @@ class Chooser {
     schedule_.rows = static_cast<int>(std::min<int64_t>(axis(schedule_.row_axis).extent, kScanRows));
   }
 
-  int rows_for(int64_t extent, int vectors, int most) const {
+  int rows_for(int64_t extent, int vectors) const {
     int best = 1;
     double best_cycles = 1e300;
-    for (int rows = 1; rows <= std::min(most, 16); ++rows) {
+    for (const int rows : row_counts(vectors, machine_)) {
+      if (rows > extent) continue;
       const double cycles = row_cycles(extent, rows, vectors);
-      if (cycles < best_cycles * (1 - 1e-9)) best_cycles = cycles, best = rows;
+      if (cycles < best_cycles * kClearlyBetter) best_cycles = cycles, best = rows;
     }
     return best;
   }
@@ -181,19 +183,29 @@ class Chooser {
     Tile best;
     best.cycles = 1e300;
     const int64_t needed = (columns + lanes - 1) / lanes;
-    for (int vectors = 1; vectors <= 4; ++vectors) {
-      if (vectors > needed) break;
-      for (int count = 1; count <= 16; ++count) {
-        // Accumulators, the vectors of B, one broadcast; a multiply of its own where there is no fma.
-        const int used = count * vectors + vectors + (machine.has_fma ? 1 : 2);
-        if (used > machine.vector_registers - (machine.vector_registers == 32 ? 1 : 0)) break;
-        if (count > rows) break;
+    // Two vectors, or one where there are no more columns; flat products have wider tiles where the registers allow it.
+    // The usual tile comes first: another must be clearly better, or each extent has a text of its own.
+    const int usual = row_counts(2, machine).front();
+    for (const int vectors : {2, 1, 4}) {
+      if (vectors > needed || (vectors == 1 && needed > 1)) continue;
+      if (vectors == 4 && (rows > usual / 2 || machine.vector_registers < 32)) continue;
+      for (const int count : row_counts(vectors, machine)) {
+        if (count > rows) continue;
         const double panels = std::ceil(static_cast<double>(needed) / vectors);
         const double cycles = panels * row_cycles(rows, count, vectors) * static_cast<double>(depth);
-        if (cycles < best.cycles * (1 - 1e-9)) best = {count, vectors, cycles};
+        if (cycles < best.cycles * kClearlyBetter) best = {count, vectors, cycles};
       }
     }
     return best;
+  }
+
+  // The heights of tiles of so many vectors: few, so that few texts serve all extents. The highest that fits the
+  // registers, half of it, and single rows.
+  static std::vector<int> row_counts(int vectors, const Machine& machine) {
+    // Accumulators, the vectors of B, one broadcast; a multiply of its own where there is no fma.
+    const int others = vectors + (machine.has_fma ? 1 : 2) + (machine.vector_registers == 32 ? 1 : 0);
+    const int most = std::min(16, (machine.vector_registers - others) / vectors);
+    return {std::max(1, most), std::max(1, most / 2), 1};
   }
 
  private:
@@ -269,9 +281,10 @@ class Chooser {
     const int rows = schedule_.row_axis, vectors = schedule_.vector_axis;
     std::erase(schedule_.order, rows);
     std::erase(schedule_.order, vectors);
-    if (weights > map || schedule_.order.empty()) {
+    const bool streams_weights = weights > std::max(map, kCachedWeights);
+    if (streams_weights || schedule_.order.empty()) {
       schedule_.order.insert(schedule_.order.begin(), vectors);
-      if (weights <= map) std::swap(schedule_.order.front(), schedule_.order.back());
+      if (!streams_weights) std::swap(schedule_.order.front(), schedule_.order.back());
     } else {
       schedule_.order.push_back(vectors);
     }

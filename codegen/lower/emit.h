@@ -74,6 +74,7 @@ class NestEmitter {
 
   void split_rows();
   void split_vectors(int rows);
+  void masked_vector(int rows);
   void emit_part(Part part);
   bool loops_need_no_mask();
   Value lane_mask(int v);

@@ -10,6 +10,8 @@ namespace frit {
 namespace {
 constexpr int kRowsPerGroup = 3;  // a row pointer serves rows at 0, 1 and 2 strides: address forms that cost nothing
 constexpr int kUnrolledEpilogue = 170;  // operations of an epilogue that is written out for every row and vector
+// Registers beside the sums of a masked tile: operands, and masks of two widths. SSE2 takes masks apart lane by lane.
+constexpr int kMaskedOthers = 8, kMaskedOthersSse2 = 14;
 constexpr int kTailRows = 4;            // rows that do not fill a tile go in tiles of four, then one by one
 }  // namespace
 
@@ -63,11 +65,10 @@ kernel::Value NestEmitter::number(Number kind, const void* of, int a, int64_t va
 
 kernel::Value NestEmitter::extent_of(int a) { return number(Number::Extent, nullptr, a, axis(a).extent, axis(a).name); }
 
-// Full tiles of rows, else what is left in small tiles. Whether rows and vectors come out even is a fact of the text:
-// the code for the rest is most of it.
+// Full tiles of rows, else what is left in small tiles. The text does not know whether rows come out even: one serves
+// every extent.
 void NestEmitter::split_rows() {
   if (schedule_.rows <= 1) return split_vectors(1);
-  if (axis(schedule_.row_axis).extent % schedule_.rows == 0) return split_vectors(schedule_.rows);
   const size_t a = static_cast<size_t>(schedule_.row_axis);
   const Value base = index_[a];
   const Value extent = extent_of(schedule_.row_axis);
@@ -97,16 +98,10 @@ void NestEmitter::split_rows() {
 void NestEmitter::split_vectors(int rows) {
   if (!vector_is_free()) return emit_part({rows, 1, false, schedule_.vector_axis < 0});
   const size_t a = static_cast<size_t>(schedule_.vector_axis);
-  if (axis(schedule_.vector_axis).extent % tile_size(schedule_.vector_axis) == 0)
-    return emit_part({rows, schedule_.vectors, false, false});
   const Value base = index_[a];
   const Value extent = extent_of(schedule_.vector_axis);
   const Value left = b_.sub(extent, base);
   if (axis(schedule_.vector_axis).padded > 0 || loops_need_no_mask()) {
-    remaining_ = left;
-    return emit_part({rows, schedule_.vectors, true, false});
-  }
-  if (axis(schedule_.vector_axis).extent < tile_size(schedule_.vector_axis)) {  // one tile, never full
     remaining_ = left;
     return emit_part({rows, schedule_.vectors, true, false});
   }
@@ -116,10 +111,27 @@ void NestEmitter::split_vectors(int rows) {
   const auto loop = b_.begin_loop(base, extent, b_.i64(schedule_.lanes));
   index_[a] = loop.i;
   remaining_ = b_.sub(extent, loop.i);
-  emit_part({rows, 1, true, false});
+  masked_vector(rows);
   b_.end_loop();
   index_[a] = base;
   b_.end_if();
+}
+
+// One vector under a mask. Where masks are vectors they take registers from the rows: then fewer rows at a time.
+void NestEmitter::masked_vector(int rows) {
+  int height = rows;
+  const bool has_mask_registers = target_.machine.vector_bytes == 64;
+  const int others = target_.machine.vector_bytes == 16 ? kMaskedOthersSse2 : kMaskedOthers;
+  const auto fits = [&](int h) { return rows % h == 0 && h + others <= target_.machine.vector_registers; };
+  while (height > 1 && !has_mask_registers && !fits(height)) --height;
+  if (height == rows) return emit_part({rows, 1, true, false});
+  const auto row = static_cast<size_t>(schedule_.row_axis);
+  const Value first = index_[row];
+  const auto loop = b_.begin_loop(b_.i64(0), b_.i64(rows), b_.i64(height));
+  index_[row] = b_.add(first, loop.i);
+  emit_part({height, 1, true, false});
+  b_.end_loop();
+  index_[row] = first;
 }
 
 // Whether all that the reduction reads along the vector axis is stored in whole blocks, and it writes nothing.
@@ -342,7 +354,7 @@ void NestEmitter::vector_reduction(size_t level) {
     for (const size_t s : moving) streams_[s].pointer = final[next++];
   };
   run(b_.i64(0), whole, tile, false);
-  if (axis(a).extent % tile != 0) run(whole, extent, schedule_.lanes, true);
+  run(whole, extent, schedule_.lanes, true);
   streams_ = start;
   part_.masked = false;
   part_.vectors = schedule_.vectors;
