@@ -9,7 +9,7 @@
 namespace frit {
 namespace {
 
-constexpr std::string_view kForm = "vector aN LANESxVECTORS rows aN COUNT order aN.. reduce aN..";
+constexpr std::string_view kForm = "vector aN LANESxVECTORS rows aN COUNT block TILES order aN.. reduce aN..";
 
 class Reader {
  public:
@@ -62,6 +62,7 @@ std::string to_string(const Schedule& schedule) {
   if (schedule.vector_axis >= 0)
     add(fmt::format("vector a{} {}x{}", schedule.vector_axis, schedule.lanes, schedule.vectors));
   if (schedule.row_axis >= 0) add(fmt::format("rows a{} {}", schedule.row_axis, schedule.rows));
+  if (schedule.row_block > 0) add(fmt::format("block {}", schedule.row_block));
   if (!schedule.order.empty()) add(fmt::format("order a{}", fmt::join(schedule.order, " a")));
   if (!schedule.reduced_order.empty()) add(fmt::format("reduce a{}", fmt::join(schedule.reduced_order, " a")));
   return text.empty() ? "scalar" : text;
@@ -84,6 +85,9 @@ Schedule parse_schedule(std::string_view text) {
     } else if (word == "rows") {
       schedule.row_axis = reader.axis();
       schedule.rows = reader.number(reader.word());
+      reader.next();
+    } else if (word == "block") {
+      schedule.row_block = reader.number(reader.word());
       reader.next();
     } else if (word == "order") {
       schedule.order = reader.axes();

@@ -16,6 +16,7 @@ struct Schedule {
   int vectors = 1;
   int row_axis = -1;  // -1: no rows
   int rows = 1;
+  int row_block = 0;               // of an order (vectors, rows): tiles of rows before the next vectors; 0: all
   std::vector<int> order;          // free axes, outermost first; the last is walked without dividing
   std::vector<int> reduced_order;  // reduced axes, outermost first
   bool operator==(const Schedule&) const = default;

@@ -14,7 +14,7 @@ constexpr int kScanRows = 4;  // scans without vectors that run side by side
 
 // Relative costs of touching one vector, measured roughly in load slots.
 constexpr double kClearlyBetter = 0.9;
-constexpr double kCachedWeights = 64 * 1024;  // elements that stay in the second level of cache whatever is walked first
+constexpr double kCachedElements = 64 * 1024;  // that stay in the second level of cache whatever is walked first
 constexpr double kGuard = 1, kContiguous = 1, kBroadcast = 0.5, kPerLane = 1.5, kIrregular = 2.5;
 
 class Chooser {
@@ -281,7 +281,7 @@ class Chooser {
     const int rows = schedule_.row_axis, vectors = schedule_.vector_axis;
     std::erase(schedule_.order, rows);
     std::erase(schedule_.order, vectors);
-    const bool streams_weights = weights > std::max(map, kCachedWeights);
+    const bool streams_weights = weights > std::max(map, kCachedElements);
     if (streams_weights || schedule_.order.empty()) {
       schedule_.order.insert(schedule_.order.begin(), vectors);
       if (!streams_weights) std::swap(schedule_.order.front(), schedule_.order.back());
@@ -289,6 +289,11 @@ class Chooser {
       schedule_.order.push_back(vectors);
     }
     schedule_.order.push_back(rows);
+    // Rows and weights both larger than the cache: a block of rows that stays there meets all the weights.
+    const double row = reduced_size_ * schedule_.rows;
+    const bool large = row * static_cast<double>(axis(rows).extent) / schedule_.rows > kCachedElements;
+    if (schedule_.order.size() == 2 && large && weights > kCachedElements)
+      schedule_.row_block = std::max(1, static_cast<int>(kCachedElements / row));
   }
 
   // Reduced axes: the reduced vector axis innermost, else by the stride of the first read, widest first.

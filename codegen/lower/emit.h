@@ -40,7 +40,10 @@ class NestEmitter {
   NestEmitter(Target target, const Nest& nest, const Schedule& schedule);
 
   /// Number of tiles of each axis in `schedule.order`.
+  /// Of a flat product three: blocks of rows, vectors, rows of a block.
   std::vector<int64_t> tile_counts() const;
+  /// Binds the axes to the tile of these numbers.
+  void bind_tile(const std::vector<kernel::Value>& tiles);
   int64_t tile_size(int axis) const;
 
   void bind(int axis, kernel::Value index) { index_[static_cast<size_t>(axis)] = index; }
@@ -65,6 +68,9 @@ class NestEmitter {
     bool scalar = false;  // after the lanes of a reduced vector axis are merged
   };
 
+  bool has_row_blocks() const;
+  int64_t row_block() const;
+  int64_t tile_count(int axis) const;
   bool vector_is_free() const { return schedule_.vector_axis >= 0 && !axis(schedule_.vector_axis).reduced; }
   bool vector_is_reduced() const { return schedule_.vector_axis >= 0 && axis(schedule_.vector_axis).reduced; }
   const NestAxis& axis(int a) const { return nest_.axes[static_cast<size_t>(a)]; }

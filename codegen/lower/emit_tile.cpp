@@ -29,13 +29,41 @@ int64_t NestEmitter::tile_size(int a) const {
   return a == schedule_.row_axis ? schedule_.rows : 1;
 }
 
+int64_t NestEmitter::tile_count(int a) const {
+  const int64_t extent = std::max(axis(a).extent, axis(a).padded);
+  return (extent + tile_size(a) - 1) / tile_size(a);
+}
+
+// A flat product is walked block of rows by block of rows, so that rows and vectors stay in the second level of cache;
+// always, so that large and small ones share their text.
+bool NestEmitter::has_row_blocks() const {
+  return vector_is_free() && schedule_.order == std::vector<int>{schedule_.vector_axis, schedule_.row_axis};
+}
+
+int64_t NestEmitter::row_block() const {
+  const int64_t rows = std::max<int64_t>(1, tile_count(schedule_.row_axis));
+  return schedule_.row_block > 0 ? std::min<int64_t>(schedule_.row_block, rows) : rows;
+}
+
 std::vector<int64_t> NestEmitter::tile_counts() const {
-  std::vector<int64_t> counts;
-  for (const int a : schedule_.order) {
-    const int64_t extent = std::max(axis(a).extent, axis(a).padded);
-    counts.push_back((extent + tile_size(a) - 1) / tile_size(a));
+  if (has_row_blocks()) {
+    const int64_t rows = tile_count(schedule_.row_axis), block = row_block();
+    return {(rows + block - 1) / block, tile_count(schedule_.vector_axis), block};
   }
+  std::vector<int64_t> counts;
+  for (const int a : schedule_.order) counts.push_back(tile_count(a));
   return counts;
+}
+
+void NestEmitter::bind_tile(const std::vector<Value>& tiles) {
+  const auto at = [&](int a, Value tile) { bind(a, b_.mul(tile, b_.i64(tile_size(a)))); };
+  if (has_row_blocks()) {
+    at(schedule_.vector_axis, tiles[1]);
+    // The last block may have tiles beyond the last row: there is nothing left for them.
+    const Value first = b_.mul(tiles[0], target_.number(row_block(), "row_block"));
+    return at(schedule_.row_axis, b_.add(first, tiles[2]));
+  }
+  for (size_t i = 0; i < tiles.size(); ++i) at(schedule_.order[i], tiles[i]);
 }
 
 void NestEmitter::serial_loops() { serial_loops(std::vector<bool>(nest_.axes.size(), false)); }

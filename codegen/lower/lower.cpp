@@ -231,10 +231,7 @@ class GroupLowering {
     const std::vector<int64_t> counts = emitter.tile_counts();
     lowered.tiles = product(counts);
     emit_shares(target, counts, [&](const std::vector<kernel::Value>& tiles) {
-      for (size_t i = 0; i < tiles.size(); ++i) {
-        const int axis = schedules_[0].order[i];
-        emitter.bind(axis, target.b.mul(tiles[i], target.b.i64(emitter.tile_size(axis))));
-      }
+      emitter.bind_tile(tiles);
       emitter.tile();
     });
   }
@@ -337,8 +334,7 @@ Lowered lower_copy(const std::vector<int64_t>& shape, const Storage& from, const
   const std::vector<int64_t> counts = emitter.tile_counts();
   lowered.tiles = std::accumulate(counts.begin(), counts.end(), int64_t{1}, std::multiplies<>());
   emit_shares(target, counts, [&](const std::vector<kernel::Value>& tiles) {
-    for (size_t i = 0; i < tiles.size(); ++i)
-      emitter.bind(schedule.order[i], b.mul(tiles[i], b.i64(emitter.tile_size(schedule.order[i]))));
+    emitter.bind_tile(tiles);
     emitter.tile();
   });
   lowered.kernel = std::make_shared<kernel::Kernel>(b.finish());
