@@ -49,9 +49,9 @@ struct Space {
 /// all indices that read q. Reads that become sums of products get an operand with a zero border instead of a guard.
 void pull_back(Adjoints& adjoints, const Space& space, std::span<const LeafAdjoint> reads);
 
-/// A tensor of `value` over the first axes of the space (`free` of them), summed over the others. A plain move becomes
+/// A tensor of `formula` over the first axes of the space (`free` of them), summed over the others. A plain move becomes
 /// a View, or is what it reads.
-Value emit(Graph& graph, const Space& space, int free, const Expr& value);
+Value emit(Graph& graph, const Space& space, int free, const Expr& formula);
 
 /// Adds the adjoints of the operands of the nodes before `end`, last node first.
 void sweep(Adjoints& adjoints, int end);

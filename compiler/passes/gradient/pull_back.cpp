@@ -186,7 +186,34 @@ std::optional<Value> moved(Graph& graph, const Space& space, const Expr& value) 
 
 }  // namespace
 
-Value emit(Graph& graph, const Space& space, int free, const Expr& value) {
+namespace {
+
+// A sum of equal terms is a product.
+Expr without_idle_axes(Space& space, int free, const Expr& value) {
+  std::vector<bool> used(space.axes.size(), false);
+  for_each_node(value, [&](const Expr& e) {
+    if (e.op() == Op::Index) used[e.bits()] = true;
+  });
+  std::vector<Axis> axes;
+  std::vector<Expr> place;
+  int64_t count = 1;
+  for (size_t a = 0; a < space.axes.size(); ++a) {
+    place.push_back(index(static_cast<int>(axes.size())));
+    if (static_cast<int>(a) < free || used[a])
+      axes.push_back(space.axes[a]);
+    else
+      count *= static_extent(space.axes[a].extent);
+  }
+  space.axes = axes;
+  const Expr moved = substitute_indices(value, place);
+  return count == 1 ? moved : times(moved, constant(value.dtype(), static_cast<double>(count)));
+}
+
+}  // namespace
+
+Value emit(Graph& graph, const Space& from, int free, const Expr& formula) {
+  Space space = from;
+  const Expr value = without_idle_axes(space, free, formula);
   Compute c;
   c.axes = space.axes;
   c.free = free;
