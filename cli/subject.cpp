@@ -307,10 +307,15 @@ Subject with_gradient(Subject subject, const SubjectOptions& options, Words& wor
     const std::string& name = std::get<Input>(subject.graph.node(nodes[k]).payload).name;
     const TensorType& type = subject.graph.node(nodes[k]).results[0];
     const Array* array = words.array(name);
+    const ShapeWord* word = words.shape(name);
     const std::vector<int64_t> shape = static_shape(type.shape);
-    if (array && (array->dtype() != type.dtype || array->shape() != shape))
+    const auto check = [&](DType dtype, const std::vector<int64_t>& given) {
+      if (dtype == type.dtype && given == shape) return;
       throw InputError(finding(fmt::format("input \"{}\"", name), "differs from the result that it is the adjoint of",
-                               type_text(array->dtype(), array->shape()), type_text(type.dtype, shape)));
+                               type_text(dtype, given), type_text(type.dtype, shape)));
+    };
+    if (array) check(array->dtype(), array->shape());
+    if (word) check(word->dtype.value_or(type.dtype), word->shape);
     subject.inputs.push_back({name, type, array ? *array : ones(type)});
     known.push_back(name);
   }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -16,7 +17,8 @@ constexpr size_t kCallsPerGraph = 128;
 
 using ArrayPtr = std::shared_ptr<const Array>;
 
-// Calls that are not computed, operands first. They keep their nodes' calls alive for the time of the evaluation.
+}  // namespace
+
 std::vector<ApplicationPtr> pending_calls(const NodePtr& root) {
   std::vector<ApplicationPtr> order;
   std::unordered_set<const Application*> seen;
@@ -43,6 +45,30 @@ std::vector<ApplicationPtr> pending_calls(const NodePtr& root) {
   return order;
 }
 
+std::vector<Value> add_fragment(Graph& graph, const Graph& fragment, const std::vector<Value>& operands) {
+  std::vector<Value> values(fragment.nodes().size());
+  // An input stands for result 0 of whatever its operand is; other nodes keep the number of their result.
+  const auto moved = [&](Value v) {
+    const Value first = values[static_cast<size_t>(v.node)];
+    return Value{first.node, first.result + v.result};
+  };
+  size_t operand = 0;
+  for (size_t n = 0; n < fragment.nodes().size(); ++n) {
+    frit::Node node = fragment.nodes()[n];
+    if (std::holds_alternative<Input>(node.payload)) {
+      values[n] = operands[operand++];
+      continue;
+    }
+    for (Value& input : node.inputs) input = moved(input);
+    values[n] = graph.add(std::move(node));
+  }
+  std::vector<Value> outputs;
+  for (const Graph::Output& out : fragment.outputs()) outputs.push_back(moved(out.value));
+  return outputs;
+}
+
+namespace {
+
 // One piece of the computation as a graph.
 class Piece {
  public:
@@ -65,30 +91,15 @@ class Piece {
 
  private:
   void add(const Application& call) {
-    const Graph& fragment = call.fragment->graph;
-    std::vector<Value> values(fragment.nodes().size());
-    size_t operand = 0;
-    for (size_t n = 0; n < fragment.nodes().size(); ++n) {
-      frit::Node node = fragment.nodes()[n];
-      if (std::holds_alternative<Input>(node.payload)) {
-        values[n] = value_of(call.operands[operand++]);
-        continue;
-      }
-      for (Value& input : node.inputs) input = {values[static_cast<size_t>(input.node)].node, result_of(input, values)};
-      values[n] = graph_.add(std::move(node));
-    }
+    std::vector<Value> operands;
+    for (const NodePtr& operand : call.operands) operands.push_back(value_of(operand));
+    const std::vector<Value> results = add_fragment(graph_, call.fragment->graph, operands);
     for (size_t r = 0; r < call.results.size(); ++r) {
       const NodePtr node = call.results[r].lock();
       if (!node) continue;
-      const Value inner = fragment.outputs()[r].value;
-      values_[node.get()] = {values[static_cast<size_t>(inner.node)].node, result_of(inner, values)};
+      values_[node.get()] = results[r];
       if (wanted_.contains(node.get())) outputs_.push_back(node);
     }
-  }
-
-  // An input stands for result 0 of whatever its operand is; other nodes keep the number of their result.
-  static int result_of(const Value& v, const std::vector<Value>& values) {
-    return values[static_cast<size_t>(v.node)].result + v.result;
   }
 
   Value value_of(const NodePtr& node) {
@@ -164,6 +175,17 @@ Application::~Application() {
   waiting = nullptr;
 }
 
+namespace {
+
+uint64_t next_serial() {
+  static std::atomic<uint64_t> count{0};
+  return ++count;
+}
+
+}  // namespace
+
+Node::Node() : serial(next_serial()) {}
+
 NodePtr make_value(Array array) {
   auto node = std::make_shared<Node>();
   node->dtype = array.dtype();
@@ -182,6 +204,7 @@ std::vector<NodePtr> make_call(FragmentPtr fragment, std::vector<NodePtr> operan
     node->dtype = call->fragment->results[r].dtype;
     node->shape = static_shape(call->fragment->results[r].shape);
     node->result = static_cast<int>(r);
+    node->is_result = true;
     node->set_application(call);
     call->results.push_back(node);
     results.push_back(std::move(node));

@@ -32,9 +32,12 @@ using ApplicationPtr = std::shared_ptr<Application>;
 
 /// A tensor: its values, or the call that gives them. What it is never changes; once computed it forgets the call.
 struct Node {
+  Node();
   DType dtype = DType::F32;
   std::vector<int64_t> shape;
   int result = 0;
+  bool is_result = false;  // of a call, which may be forgotten
+  const uint64_t serial;   // later nodes have larger ones: a node depends on smaller ones only
 
   struct State {
     std::shared_ptr<const Array> value;
@@ -61,6 +64,12 @@ struct Node {
 NodePtr make_value(Array array);
 /// One node for each result.
 std::vector<NodePtr> make_call(FragmentPtr fragment, std::vector<NodePtr> operands);
+
+/// Calls that are not computed yet, operands first. They keep their nodes' calls alive for the time of their use.
+std::vector<ApplicationPtr> pending_calls(const NodePtr& root);
+
+/// Adds the nodes of a fragment, its inputs replaced by `operands` in their order; gives its outputs.
+std::vector<Value> add_fragment(Graph& graph, const Graph& fragment, const std::vector<Value>& operands);
 
 /// Computes what the node is. Thread safe; two threads may compute the same node, the first result stays.
 void evaluate(const NodePtr& node);

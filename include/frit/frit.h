@@ -96,6 +96,9 @@ class Tensor {
   /// The bytes, whatever the dtype is.
   const void* raw_data() const;
 
+  /// The values alone, as a tensor that no gradient flows through.
+  Tensor detach() const;
+
   explicit Tensor(front::NodePtr node) : node_(std::move(node)) {}
   const front::NodePtr& node() const { return node_; }
 
@@ -205,6 +208,16 @@ Tensor subsample(std::string_view formula, const Tensor& a, const Window& window
 Tensor supersample(std::string_view formula, const Tensor& a, const std::vector<int64_t>& k);
 /// einsum("bik,bkj->bij", {a, b})
 Tensor einsum(std::string_view spec, const std::vector<Tensor>& operands);
+
+/// Gradients of a recorded computation, in reverse mode (docs/gradient.md); recorded themselves, so that they can be
+/// differentiated again.
+///     returns[k] = sum of seed * d output / d inputs[k]
+/// output   float; seed: what arrives at it, same dtype and shape; absent: ones
+/// inputs   float tensors that `output` was made from, given ones or results of calls; zeros where it does not depend
+///          on one. Each gradient has the dtype and shape of its input
+/// errors   InputError: not float; another seed; a tensor between inputs and output was evaluated before, which forgets
+///          how it was made
+std::vector<Tensor> grad(const Tensor& output, const std::vector<Tensor>& inputs, const Tensor& seed = {});
 
 /// A trained model. Safe to run from many threads at once.
 class Model {

@@ -83,6 +83,12 @@ TEST_F(Cli, exit_codes_follow_the_kind_of_error) {
       {"run one.frit --shape x=3 --attr k=1", 1},
       {"run one.frit --shape x=3 --output one.frit", 1},
       {"run one.frit --shape x=3 --compare nothing", 1},
+      {"run one.frit --shape x=3 --grad x", 0},
+      {"run one.frit --shape x=3 --grad y", 1},
+      {"run one.frit --shape x=3:i32 --grad x", 1},
+      {"run one.frit --shape x=3 --shape d_y=4 --grad x", 1},
+      {"run one.frit --shape x=3 --input d_y=half.npy --grad x", 1},
+      {"run one.frit --shape x=3 --shape d_z=3 --grad x", 1},
       {"show one.frit --shape x=3 --stage nothing", 1},
       {"show one.frit --shape x=3 --stage source --kernel nothing", 1},
   };
@@ -95,6 +101,20 @@ TEST_F(Cli, exit_codes_follow_the_kind_of_error) {
     }
     EXPECT_EQ(result.err.find('\x1b'), std::string::npos) << "colours, but no terminal";
   }
+}
+
+TEST_F(Cli, gradients_are_shown_and_run) {
+  const Result graph = frit("show ops.frit --def add --shape x=2,3 --shape y=3 --grad x,y --stage graph");
+  EXPECT_EQ(graph.code, 0) << graph.err;
+  EXPECT_NE(graph.out.find("output \"d_x\""), std::string::npos) << graph.out;
+  EXPECT_NE(graph.out.find("output \"d_y\""), std::string::npos) << graph.out;
+  const Result ones = frit("run ops.frit --def add --shape x=2,3 --shape y=3 --grad x,y --compare reference");
+  EXPECT_EQ(ones.out, "d_x f32[2, 3]  1 1 1 1 1 1\nd_y f32[3]  2 2 2\n") << ones.err;
+  Array dy(DType::F32, {3});
+  for (int64_t i = 0; i < 3; ++i) dy.set_float(i, static_cast<double>(i));
+  write_npy(folder_ / "dy.npy", dy);
+  const Result given = frit("run one.frit --shape x=3 --input d_y=dy.npy --grad x");
+  EXPECT_EQ(given.out, "d_x f32[3]  0 2 4\n") << given.err;
 }
 
 TEST_F(Cli, names_the_place_of_a_mistake) {

@@ -1,4 +1,5 @@
 // Gradients of gradients, of nodes that no definition makes, at sizes of nothing, and what is refused.
+#include "compiler/passes/pipeline.h"
 #include "gradient/gradient_check.h"
 
 namespace frit::testing {
@@ -169,6 +170,36 @@ TEST(GradientGraphs, ProductsStayProducts) {
       }
     }
     EXPECT_EQ(sums, 2);
+  }
+}
+
+// INVARIANTS 11: after the passes no test of divisibility is left in an affine adjoint.
+TEST(GradientGraphs, StridesLeaveNoTests) {
+  const std::vector<GradientRow> rows = {
+      {"conv", {x({2, 3, 9, 8}), x({4, 3, 3, 3})}, {{"p", 1}, {"s", 2}}},
+      {"conv", {x({1, 2, 11}), x({2, 2, 2})}, {{"s", 3}, {"d", 2}}},
+      {"conv_transpose", {x({2, 3, 5}), x({3, 4, 3})}, {{"s", 2}}},
+      {"avg_pool", {x({1, 2, 9})}, {{"k", 3}, {"s", 2}}},
+      {"fold_back", {x({1, 4, 9})}, {{"o", L{4, 5}}, {"k", L{2, 2}}, {"s", 2}, {"p", 1}}},
+  };
+  for (const GradientRow& row : rows) {
+    SCOPED_TRACE(row.name);
+    const Graph graph = graph_of(row, F32);
+    const Graph derived = optimize(gradient(graph, float_inputs(graph)));
+    const auto check = [](const Expr& condition) {
+      for_each_node(condition, [&](const Expr& e) { EXPECT_NE(e.op(), Op::Mod) << to_string(condition); });
+    };
+    for (const Node& node : derived.nodes()) {
+      const auto* c = std::get_if<Compute>(&node.payload);
+      if (!c) continue;
+      std::vector<Expr> roots = c->reduction.step;
+      for (const Compute::Result& r : c->results) roots.push_back(r.value);
+      for (const Expr& root : roots)
+        for_each_node(root, [&](const Expr& e) {
+          if (e.op() == Op::Select) check(e.arg(0));
+          if (e.op() == Op::Read && e.is_guarded()) check(e.guard_condition());
+        });
+    }
   }
 }
 
