@@ -10,7 +10,8 @@
 namespace frit {
 namespace {
 
-constexpr int kScanRows = 4;  // scans without vectors that run side by side
+constexpr int kScanRows = 4;     // scans without vectors that run side by side
+constexpr int kScanVectors = 8;  // of a scan across long rows: each step goes to other lines and pages
 
 // Relative costs of touching one vector, measured roughly in load slots.
 constexpr double kClearlyBetter = 0.9;
@@ -136,6 +137,7 @@ class Chooser {
       schedule_.rows = rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
     } else {
       schedule_.vectors = std::min(needed, nest_.reduced_count() > 0 || expression_size() < 24 ? 4 : 2);
+      if (nest_.is_scan() && needed >= 4 * kScanVectors && step_size() < 12) schedule_.vectors = kScanVectors;
       if (schedule_.vectors == 3) schedule_.vectors = 2;
     }
     if (const int64_t block = block_of_vector_axis()) {
@@ -209,6 +211,12 @@ class Chooser {
   }
 
  private:
+  int step_size() const {
+    std::set<const void*> nodes;
+    for (const Expr& e : nest_.reduction.step) for_each_node(e, [&](const Expr& x) { nodes.insert(x.id()); });
+    return static_cast<int>(nodes.size()) + expression_size();
+  }
+
   int expression_size() const {
     std::set<const void*> nodes;
     for (const Expr& e : nest_.values) for_each_node(e, [&](const Expr& x) { nodes.insert(x.id()); });

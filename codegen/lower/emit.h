@@ -90,6 +90,9 @@ class NestEmitter {
   void vector_reduction(size_t level);
   void step_states();
   void kept_results();
+  bool is_first_step_test(const Expr& e, int a) const;
+  bool tests_for_first_step(int a) const;
+  void first_step(int a);
   void update_elements();
   void update_element(int v, Value inside, Value offset);
   void change(Value pointer, Value offsets, Value mask, int v);
@@ -143,6 +146,7 @@ class NestEmitter {
   std::vector<int> depth_;    // loop depth that defines the index of each reduced axis
   Part part_;
   int part_depth_ = 0;
+  int positive_axis_ = -1;      // its index is not 0 here
   Value remaining_;             // elements left on the vector axis from the start of this part
   std::vector<Values> states_;  // [accumulator][row * vectors + vector]
   Values right_;                // right-hand states while merging

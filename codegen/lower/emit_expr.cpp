@@ -42,6 +42,7 @@ kernel::Value NestEmitter::eval_new(const Expr& e, uint64_t mask, int r, int v) 
     const kernel::Type type = kernel::scalar(e.dtype());
     return is_float(e.dtype()) ? b_.constant(type, e.float_value()) : b_.integer(type, e.int_value());
   }
+  if (positive_axis_ >= 0 && is_first_step_test(e, positive_axis_)) return b_.boolean(true);
   // Operands first: they find their own places.
   const bool is_read = e.op() == Op::Read;
   const Access* access = is_read ? &nest_.reads.at(e.id()) : nullptr;
@@ -142,6 +143,7 @@ kernel::Value NestEmitter::read_guarded(const Expr& e, const Access& access, int
   const DType memory = memory_dtype(access.dtype);
   const uint64_t mask = dependences_.of_access(access);
   const Value inside = eval(e.guard_condition(), r, v);
+  if (int64_t always = 0; b_.is_constant(inside, &always) && always != 0) return read_affine(access, mask, r, v);
   const Value fill = eval(e.fill(), r, v);
   Value pointer = row_pointer(access, mask, r);
   if (!on_vector(mask) && !b_.type(inside).is_vector()) {

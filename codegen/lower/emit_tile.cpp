@@ -308,6 +308,9 @@ void NestEmitter::reduce_level(size_t level) {
   const int a = schedule_.reduced_order[level];
   if (a == schedule_.vector_axis) return vector_reduction(level);
 
+  const std::vector<Stream> before = streams_;
+  const bool has_first = level + 1 == schedule_.reduced_order.size() && tests_for_first_step(a);
+  if (has_first) first_step(a);
   const Value extent = extent_of(a);
   Values carried;
   for (const Values& state : states_) carried.insert(carried.end(), state.begin(), state.end());
@@ -317,9 +320,10 @@ void NestEmitter::reduce_level(size_t level) {
     moving.push_back(s);
     carried.push_back(streams_[s].pointer);
   }
-  const std::vector<Stream> before = streams_;
   // A reduction over nothing is another text, so that all others need no test for it.
-  const auto loop = b_.begin_loop(b_.i64(0), extent, b_.i64(1), std::span<const Value>(carried), axis(a).extent > 0);
+  const auto loop = b_.begin_loop(b_.i64(has_first ? 1 : 0), extent, b_.i64(1), std::span<const Value>(carried),
+                                  axis(a).extent > (has_first ? 1 : 0));
+  positive_axis_ = has_first ? a : -1;
   index_[static_cast<size_t>(a)] = loop.i;
   depth_[static_cast<size_t>(a)] = b_.depth();
   size_t next = 0;
@@ -334,11 +338,41 @@ void NestEmitter::reduce_level(size_t level) {
   for (const Values& state : states_) yields.insert(yields.end(), state.begin(), state.end());
   for (const size_t s : moving) yields.push_back(b_.ptr_add(here[s].pointer, stride_bytes(*here[s].access, a)));
   const Values final = b_.end_loop(std::span<const Value>(yields));
+  positive_axis_ = -1;
   known_.clear();
   next = 0;
   for (Values& state : states_)
     for (Value& value : state) value = final[next++];
   streams_ = before;
+}
+
+bool NestEmitter::is_first_step_test(const Expr& e, int a) const {
+  return e.op() == Op::Lt && e.arg(0).is_constant(0) && e.arg(1).op() == Op::Index &&
+         nest_.axis_of[e.arg(1).bits()] == a;
+}
+
+// Whether what a scan does in a step depends on whether it is the first one along axis `a`, as exclusive prefixes do.
+bool NestEmitter::tests_for_first_step(int a) const {
+  if (!nest_.is_scan() || axis(a).extent == 0) return false;
+  bool found = false;
+  const auto look = [&](const Expr& root) {
+    for_each_node(root, [&](const Expr& e) { found = found || is_first_step_test(e, a); });
+  };
+  for (const Expr& step : nest_.reduction.step) look(step);
+  for (size_t k = 0; k < nest_.values.size(); ++k)
+    if (nest_.kept[k]) look(nest_.values[k]);
+  return found;
+}
+
+// The first step before the loop, so that the others need no test.
+void NestEmitter::first_step(int a) {
+  index_[static_cast<size_t>(a)] = b_.i64(0);
+  depth_[static_cast<size_t>(a)] = b_.depth();
+  step_states();
+  known_.clear();
+  for (Stream& s : streams_)
+    if (s.access->coefficients[static_cast<size_t>(a)] != 0)
+      s.pointer = b_.ptr_add(s.pointer, stride_bytes(*s.access, a));
 }
 
 // The innermost loop when the vector axis is reduced: whole tiles of vectors, then single vectors under a mask.
