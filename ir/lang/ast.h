@@ -112,6 +112,7 @@ struct Stmt {
   ExPtr value;                  // Let, Write; If and Require: the condition
   std::vector<Slot> slots;      // Write: binders
   std::string name, op;         // Write: target; "=", "+=", "*=", "max=", "min="
+  Span name_span, target_span;  // Write: of the target's name, and with its brackets
   std::vector<ExPtr> parts;     // Write: items; Return: parts
   std::string message;          // Require
   Span message_span;

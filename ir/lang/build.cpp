@@ -98,6 +98,37 @@ class Builder {
   }
 
   std::vector<Value>& inputs() { return inputs_; }
+  int slot(Value value) {
+    const auto at = std::find(inputs_.begin(), inputs_.end(), value);
+    if (at != inputs_.end()) return static_cast<int>(at - inputs_.begin());
+    inputs_.push_back(value);
+    return static_cast<int>(inputs_.size()) - 1;
+  }
+
+  /// Positions of a write in the order of storage; -1, which is outside, where a division leaves a remainder, a factor
+  /// of a tuple is outside by itself, or an index is beyond a bound that is not static.
+  std::vector<Expr> written(const Record& record, bool by_factor, const std::vector<int>& masked) {
+    Expr condition = true_value();
+    std::vector<Expr> positions;
+    for (const Record::Part& part : record.parts) {
+      positions.push_back(build(part.position, masked));
+      if (part.factor > 0 && !by_factor)
+        condition = both(condition, both(binary(Op::Le, index_constant(0), positions.back()),
+                                         binary(Op::Lt, positions.back(), index_constant(part.extent))));
+      for (const auto& [value, divisor] : part.exact)
+        condition = both(condition, binary(Op::Eq, binary(Op::Mod, build(value, masked), index_constant(divisor)),
+                                           index_constant(0)));
+    }
+    for (const int var : masked) condition = both(condition, mask(var));
+    std::vector<Expr> stored = stored_positions(record, *record.tensor, positions, by_factor);
+    if (condition.is_constant(1)) return stored;
+    // In a position that is computed anyhow, so that plain ones stay plain.
+    const auto plain = [](const Expr& p) { return p.op() == Op::Index; };
+    const auto computed = std::find_if_not(stored.begin(), stored.end(), plain);
+    Expr& chosen = computed != stored.end() ? *computed : stored.front();
+    chosen = select(condition, chosen, index_constant(-1));
+    return stored;
+  }
   std::vector<Axis> axes() const {
     std::vector<Axis> axes;
     for (const int var : axes_) {
@@ -130,13 +161,6 @@ class Builder {
     FRIT_CHECK(owner_.vars_[static_cast<size_t>(var)].extent <= 1,
                "an index of no axis: " + owner_.vars_[static_cast<size_t>(var)].name);
     return index_constant(0);
-  }
-
-  int slot(Value value) {
-    const auto at = std::find(inputs_.begin(), inputs_.end(), value);
-    if (at != inputs_.end()) return static_cast<int>(at - inputs_.begin());
-    inputs_.push_back(value);
-    return static_cast<int>(inputs_.size()) - 1;
   }
 
   Expr read(const Expr& x, const std::vector<int>& masked) {
@@ -567,6 +591,85 @@ TensorPtr Elaborator::materialise(const Val& value, const std::string& name, boo
 TensorPtr Elaborator::tensor_of(Val& value, const std::string& name) {
   if (!value.is_tensor()) value = tensor_val(materialise(value, name));
   return value.tensor;
+}
+
+namespace {
+
+// Whether what is computed is an element of a 16-bit type, so that storing it so changes nothing.
+bool is_exact(const Expr& e, DType half, const Graph& graph, const std::vector<Value>& inputs) {
+  if (e.op() == Op::Cast) return e.arg(0).dtype() == half;
+  if (e.op() != Op::Read || graph.type(inputs[static_cast<size_t>(e.slot())]).dtype != half) return false;
+  return !e.is_guarded() || (e.fill().is_constant() && e.fill().float_value() == 0);
+}
+
+}  // namespace
+
+// A value of the graph as another dtype.
+Value Elaborator::stored_as(Value value, DType dtype, const std::string& label) {
+  const TensorType type = graph_.type(value);
+  if (type.dtype == dtype) return value;
+  Compute compute;
+  std::vector<Expr> positions;
+  std::vector<int> axes;
+  for (size_t d = 0; d < type.shape.size(); ++d) {
+    compute.axes.push_back({fmt::format("i{}", d), type.shape[d]});
+    positions.push_back(index(static_cast<int>(d)));
+    axes.push_back(static_cast<int>(d));
+  }
+  compute.free = static_cast<int>(axes.size());
+  compute.results.push_back({cast(frit::read(compute_dtype(type.dtype), 0, positions), dtype), axes});
+  return graph_.add_compute(std::move(compute), {value}, label);
+}
+
+// One element as a tensor of rank `rank`, 0 or 1.
+Value Elaborator::element_of_rank(Value value, size_t rank, const std::string& label) {
+  View view;
+  if (rank == 1)
+    view.axes.push_back({"one", index_constant(1)});
+  else
+    view.positions.push_back(index_constant(0));
+  return graph_.add_view(std::move(view), value, label);
+}
+
+TensorPtr Elaborator::build_write(const Record& record, const std::vector<int>& vars, ScatterOp op, const Val& value,
+                                  const std::string& label) {
+  Tensor& before = *record.tensor;
+  std::vector<int> masked;
+  for (const int var : vars)
+    if (vars_[static_cast<size_t>(var)].bound) masked.push_back(var);
+  bool by_factor = before.has_split;
+  for (const Record::Part& part : record.parts)
+    by_factor &= part.factor >= 0 || before.axes[static_cast<size_t>(part.axis)].factors.size() == 1;
+  const Value base = by_factor ? before.split : merged(before);
+  const bool is_element = graph_.type(base).shape.empty();  // no position could say where it is not written
+
+  Builder builder(*this, vars);
+  builder.slot(is_element ? element_of_rank(base, 1, label) : base);  // the first input
+  Scatter scatter;
+  scatter.axes = builder.axes();
+  scatter.op = op;
+  scatter.value = builder.build(value.e, masked);
+  if (is_element) {
+    Expr written = true_value();
+    for (const int var : masked) written = both(written, builder.mask(var));
+    scatter.positions = {select(written, index_constant(0), index_constant(-1))};
+  } else {
+    scatter.positions = builder.written(record, by_factor, masked);
+  }
+  // f16 and bf16 stay what they are where they are only moved, else the new version is stored as it is computed.
+  std::vector<Value> inputs = builder.inputs();
+  const bool moves = op != ScatterOp::Add && op != ScatterOp::Mul && graph_.type(base).dtype == before.nominal &&
+                     is_exact(scatter.value, before.nominal, graph_, inputs);
+  const DType stored = moves ? before.nominal : compute_dtype(before.nominal);
+  inputs[0] = stored_as(inputs[0], stored, label);
+  Value node = graph_.add({label, inputs, {}, std::move(scatter)});
+  if (is_element) node = element_of_rank(node, 0, label);
+
+  auto tensor = std::make_shared<Tensor>(before);
+  tensor->has_value = !by_factor;
+  tensor->has_split = by_factor;
+  (by_factor ? tensor->split : tensor->value) = node;
+  return tensor;
 }
 
 }  // namespace frit::lang

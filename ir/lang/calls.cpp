@@ -472,7 +472,7 @@ std::optional<std::vector<Val>> Elaborator::call_whole(const Ex& e, const Ctx& c
   if (!ctx.whole)
     fail(e.op_span, fmt::format("{} works on whole tensors", e.text), "a formula with indices", {},
          "call it in a let of its own, without brackets");
-  if (e.text == "sort") unsupported(e.span, "sort");
+  if (e.text == "sort") return sort(e, ctx);
   return std::vector<Val>{e.text == "reshape" ? reshape(e, ctx) : concat(e, ctx)};
 }
 
@@ -587,6 +587,46 @@ Val Elaborator::concat(const Ex& e, const Ctx& ctx) {
   result->value =
       xs.size() == 1 ? values[0] : graph_.add_assemble(std::move(assemble), std::move(values), label_of("concat"));
   return tensor_val(std::move(result));
+}
+
+std::vector<Val> Elaborator::sort(const Ex& e, const Ctx& ctx) {
+  int64_t axis = -1;
+  Sort payload;
+  std::vector<ExPtr> parts;
+  for (const Arg& arg : e.call_args) {
+    if (arg.name == "axis") {
+      axis = eval_int(*arg.value, "axis");
+    } else if (arg.name == "descending") {
+      payload.descending = decide(*arg.value);
+    } else if (!arg.name.empty()) {
+      fail(arg.name_span, fmt::format("sort takes no attribute {}", arg.name), {}, "axis and descending");
+    } else {
+      parts.push_back(arg.value);
+    }
+  }
+  std::vector<Val> args = expand(parts, ctx);
+  if (args.size() != 1 || args[0].is_list())
+    fail(e.span, "sort takes one tensor", args.size() == 1 ? "a list" : counted(args.size(), "operand"),
+         "sort(x, axis = -1, descending = false)");
+  const TensorPtr x = tensor_of(args[0], "sort");
+  const auto rank = static_cast<int64_t>(x->shape.size());
+  if (axis < -rank || axis >= rank)
+    fail(e.span, fmt::format("sort has no axis {}", axis), fmt::format("{} {}", x->name, type_text(*x)),
+         rank == 0 ? "a tensor with an axis" : fmt::format("{} to {}", -rank, rank - 1));
+  payload.axis = static_cast<int>(axis < 0 ? axis + rank : axis);
+  const Value first = graph_.add({label_of("sort"), {merged(*x)}, {}, payload});
+  std::vector<Val> results;
+  for (const int r : {0, 1}) {
+    auto result = std::make_shared<Tensor>();
+    result->name = x->name;
+    result->nominal = r == 0 ? x->nominal : DType::I64;
+    result->shape = x->shape;
+    for (size_t i = 0; i < x->shape.size(); ++i) result->axes.push_back({{x->shape[i]}, static_cast<int>(i)});
+    result->has_value = true;
+    result->value = {first.node, r};
+    results.push_back(tensor_val(std::move(result)));
+  }
+  return results;
 }
 
 }  // namespace frit::lang

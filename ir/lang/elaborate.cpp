@@ -201,7 +201,9 @@ std::optional<std::vector<Val>> Elaborator::execute(const Stmt& stmt) {
       for (const Target& t : stmt.targets) self_->last_targets.push_back(t.name);
       return std::nullopt;
     case Stmt::Kind::Write:
-      unsupported(stmt.span, "for, a write to places that data may choose,");
+      write(stmt);
+      self_->last_targets = {stmt.name};
+      return std::nullopt;
     case Stmt::Kind::If:
       return execute(decide(*stmt.value) ? stmt.then_block : stmt.else_block);
     case Stmt::Kind::Require:

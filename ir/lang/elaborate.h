@@ -151,6 +151,9 @@ struct PendingClause {
   DType value = DType::F32;
 };
 
+/// The `if` below which a name would have been defined, or nullptr.
+const Stmt* defining_if(const std::vector<Stmt>& block, const std::string& name);
+
 /// An axis of the left side: its factors as indices, and where it sits.
 struct LeftAxis {
   std::vector<int> vars;
@@ -184,6 +187,16 @@ class Elaborator {
   std::optional<std::vector<Val>> execute(const std::vector<Stmt>& block);
   std::optional<std::vector<Val>> execute(const Stmt& stmt);
   void let(const Stmt& stmt);
+
+  // ---- writes (write.cpp)
+  void write(const Stmt& stmt);
+  TensorPtr written_local(const Ex& target);
+  Val written_value(const Stmt& stmt, const Tensor& to, const Val& given);
+  void check_target_dots(const Record& target, const Frame& frame);
+  TensorPtr build_write(const Record& record, const std::vector<int>& vars, ScatterOp op, const Val& value,
+                        const std::string& label);
+  Value stored_as(Value value, DType dtype, const std::string& label);
+  Value element_of_rank(Value value, size_t rank, const std::string& label);
   void require(const Stmt& stmt);
   bool decide(const Ex& condition);
   void define(const std::string& name, Span span, Val value);
@@ -277,17 +290,19 @@ class Elaborator {
   bool has(const Ex& e);
   Val reshape(const Ex& e, const Ctx& ctx);
   Val concat(const Ex& e, const Ctx& ctx);
+  std::vector<Val> sort(const Ex& e, const Ctx& ctx);
 
   // ---- reads (reads.cpp)
   Val read(const Val& operand, const Ex& e, const Ctx& ctx, const Ex* fill);
-  std::vector<Record::Part> parts_of(const Tensor& tensor, const Ex& e, const Ctx& ctx);
+  std::vector<Record::Part> parts_of(const Tensor& tensor, const Ex& e, const Ctx& ctx, const char* verb = "read");
   Record::Part position(const Ex& item, const Ctx& ctx);
   int add_record(Record record);
   Val whole_read(const TensorPtr& tensor);
 
   // ---- binders and reductions (reduce.cpp)
   int add_var(std::string name, Span span, int64_t extent, bool reduced);
-  std::vector<LeftAxis> bind(const std::vector<Slot>& slots, Frame* frame, bool left,
+  enum class Binder : uint8_t { Left, Reducer, Loop };  // what the indices stand for: axes, elements, an order of writes
+  std::vector<LeftAxis> bind(const std::vector<Slot>& slots, Frame* frame, Binder binder,
                              const std::vector<const Ex*>& bodies);
   LeftAxis bind_axis(const Slot& slot, Frame* frame, bool left, int element, std::vector<std::vector<int>>* pack_axes);
   int bind_name(const Slot& slot, Frame* frame, bool left, int element);
@@ -300,6 +315,7 @@ class Elaborator {
   // ---- the end of a statement (statement.cpp)
   void indexed_let(const Stmt& stmt);
   void refuse_whole(const Expr& e, const Stmt& stmt) const;
+  void refuse_whole(const Pending& pending, const Stmt& stmt) const;
   void infer(size_t first_record, size_t first_var, const Stmt& stmt);
   bool infer_round(size_t first_record, size_t first_var);
   void report_unknown(size_t first_record, size_t first_var, const Stmt& stmt);

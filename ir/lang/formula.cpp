@@ -109,8 +109,6 @@ Val Elaborator::eval_name(const Ex& e, const Ctx& ctx) {
   unknown_name(e);
 }
 
-namespace {
-
 // The condition of an `if` below which a name would have been defined, or nullptr.
 const Stmt* defining_if(const std::vector<Stmt>& block, const std::string& name) {
   for (const Stmt& s : block) {
@@ -124,8 +122,6 @@ const Stmt* defining_if(const std::vector<Stmt>& block, const std::string& name)
   }
   return nullptr;
 }
-
-}  // namespace
 
 void Elaborator::unknown_name(const Ex& e) {
   if (const Stmt* condition = defining_if(self_->def->body.statements, e.text))

@@ -270,10 +270,12 @@ class Parser : private ExpressionParser {
     expect("[");
     s.slots = binders();
     expect("]");
+    s.name_span = peek().span;
     s.name = name("the tensor to write");
     expect("[");
     if (!is("]")) s.parts = items();
     expect("]");
+    s.target_span = from(s.name_span.begin);
     if (is("max") || is("min")) {
       s.op = std::string(take().text) + "=";
       expect("=");

@@ -66,7 +66,7 @@ Record::Part Elaborator::position(const Ex& item, const Ctx& ctx) {
   return part;
 }
 
-std::vector<Record::Part> Elaborator::parts_of(const Tensor& tensor, const Ex& e, const Ctx& ctx) {
+std::vector<Record::Part> Elaborator::parts_of(const Tensor& tensor, const Ex& e, const Ctx& ctx, const char* verb) {
   // The items, written out: one entry per axis, several parts where an item is a tuple.
   struct Item {
     bool dots = false;
@@ -98,7 +98,7 @@ std::vector<Record::Part> Elaborator::parts_of(const Tensor& tensor, const Ex& e
   for (const ExPtr& item : e.args) {
     if (item->kind == Ex::Kind::Dots) {
       for (const Item& other : items)
-        if (other.dots) fail(item->span, ".. twice in one read");
+        if (other.dots) fail(item->span, fmt::format(".. twice in one {}", verb == std::string_view("read") ? "read" : "write"));
       items.push_back({true, {}, item.get()});
     } else if (item->kind == Ex::Kind::Slice) {
       fail(item->span, "a slice a:b belongs in the brackets of a list", {}, {},
@@ -123,7 +123,7 @@ std::vector<Record::Part> Elaborator::parts_of(const Tensor& tensor, const Ex& e
   fixed = items.size() - (has_dots ? 1 : 0);
   const size_t rank = tensor.axes.size();
   if (has_dots ? fixed > rank : fixed != rank)
-    fail(e.span, fmt::format("{} has rank {} and is read with {}", tensor.name, rank, counted(fixed, "item")),
+    fail(e.span, fmt::format("{} has rank {} and is {} with {}", tensor.name, rank, verb, counted(fixed, "item")),
          fmt::format("{} {}", tensor.name, type_text(tensor)));
 
   std::vector<Record::Part> parts;

@@ -49,8 +49,10 @@ int Elaborator::bind_name(const Slot& slot, Frame* frame, bool left, int element
     ctx.place = Place::Extent;
     ctx.bracket = true;
     ctx.elem = element;
+    if (!left) self_->frames.push_back(*frame);  // the indices before this one are outside it
     Val v = eval(*slot.bound, ctx);
     if (v.is_tensor()) v = to_scalar(v, ctx, slot.bound->span);
+    if (!left) self_->frames.pop_back();
     Expr e = to_index(v, slot.bound->span);
     if (slot.inclusive) e = e + index_constant(1);
     if (e.is_constant()) {
@@ -124,8 +126,9 @@ LeftAxis Elaborator::bind_axis(const Slot& slot, Frame* frame, bool left, int el
   return axis;
 }
 
-std::vector<LeftAxis> Elaborator::bind(const std::vector<Slot>& slots, Frame* frame, bool left,
+std::vector<LeftAxis> Elaborator::bind(const std::vector<Slot>& slots, Frame* frame, Binder binder,
                                        const std::vector<const Ex*>& bodies) {
+  const bool left = binder == Binder::Left;
   std::vector<LeftAxis> axes;
   std::vector<std::optional<int64_t>> fixed;
   struct Consecutive {
@@ -161,7 +164,7 @@ std::vector<LeftAxis> Elaborator::bind(const std::vector<Slot>& slots, Frame* fr
       mine.push_back(bind_axis(slot, frame, left, -1, nullptr));
     }
     if (slot.at) {
-      if (!left) fail(slot.at->span, "@ in a reducer has no meaning");
+      if (binder == Binder::Reducer) fail(slot.at->span, "@ in a reducer has no meaning");
       const Val at = eval_static(*slot.at);
       if (at.is_int()) {
         runs.push_back({axes.size(), at.i, static_cast<int>(mine.size())});
@@ -181,12 +184,12 @@ std::vector<LeftAxis> Elaborator::bind(const std::vector<Slot>& slots, Frame* fr
     }
     for (LeftAxis& axis : mine) axes.push_back(std::move(axis));
   }
-  if (!left) return axes;
+  if (binder == Binder::Reducer) return axes;
   const auto rank = static_cast<int64_t>(axes.size());
   for (const Consecutive& run : runs)
     for (int k = 0; k < run.count; ++k)
       fixed[run.first + static_cast<size_t>(k)] = std::clamp(run.at, -kFar, kFar) + (run.at < 0 ? rank + k : k);
-  const std::vector<int> real = place(fixed, span, "the result");
+  const std::vector<int> real = place(fixed, span, left ? "the result" : "for");
   for (size_t i = 0; i < axes.size(); ++i) axes[i].real = real[i];
   return axes;
 }
@@ -254,7 +257,7 @@ Val Elaborator::reduce(const Ex& e, const Ctx& ctx) {
   std::vector<const Ex*> bodies;
   for (const ExPtr& body : e.args) bodies.push_back(body.get());
   std::vector<int> inner;
-  for (const LeftAxis& axis : bind(e.slots, &frame, false, bodies))
+  for (const LeftAxis& axis : bind(e.slots, &frame, Binder::Reducer, bodies))
     inner.insert(inner.end(), axis.vars.begin(), axis.vars.end());
   self_->frames.push_back(std::move(frame));
   reducers_.push_back(e.text);
@@ -366,7 +369,7 @@ std::vector<Val> Elaborator::fold(const Ex& e, const Ctx& ctx) {
   std::vector<const Ex*> bodies;
   for (size_t k = n; k < e.args.size(); ++k) bodies.push_back(e.args[k].get());
   std::vector<int> inner;
-  for (const LeftAxis& axis : bind(e.slots, &frame, false, bodies))
+  for (const LeftAxis& axis : bind(e.slots, &frame, Binder::Reducer, bodies))
     inner.insert(inner.end(), axis.vars.begin(), axis.vars.end());
   reducers_.push_back("fold");
   const std::vector<DType> types = fold_types(e, value, &frame);

@@ -34,6 +34,13 @@ void Elaborator::refuse_whole(const Expr& e, const Stmt& stmt) const {
   });
 }
 
+void Elaborator::refuse_whole(const Pending& pending, const Stmt& stmt) const {
+  for (const auto* list : {&pending.init, &pending.step, &pending.merge})
+    for (const Expr& e : *list) refuse_whole(e, stmt);
+  refuse_whole(pending.body, stmt);
+  refuse_whole(pending.payload, stmt);
+}
+
 void Elaborator::indexed_let(const Stmt& stmt) {
   if (self_->frames.size() > 0) FRIT_UNREACHABLE();
   statement_ = &stmt;
@@ -42,7 +49,7 @@ void Elaborator::indexed_let(const Stmt& stmt) {
   const Target& target = stmt.targets[0];
   solve_packs({&target.slots}, {stmt.value.get()});
   Frame frame;
-  const std::vector<LeftAxis> axes = bind(target.slots, &frame, true, {stmt.value.get()});
+  const std::vector<LeftAxis> axes = bind(target.slots, &frame, Binder::Left, {stmt.value.get()});
   self_->frames.push_back(std::move(frame));
   Ctx ctx;
   ctx.whole = false;
@@ -69,13 +76,7 @@ void Elaborator::indexed_let(const Stmt& stmt) {
   active_.clear();
   ranges_.forget();
   for (const Val& value : values) refuse_whole(value.e, stmt);
-  for (size_t p = first_pending; p < pendings_.size(); ++p) {
-    const Pending& pending = pendings_[p];
-    for (const auto* list : {&pending.init, &pending.step, &pending.merge})
-      for (const Expr& e : *list) refuse_whole(e, stmt);
-    refuse_whole(pending.body, stmt);
-    refuse_whole(pending.payload, stmt);
-  }
+  for (size_t p = first_pending; p < pendings_.size(); ++p) refuse_whole(pendings_[p], stmt);
   infer(first_record, first_var, stmt);
   prove(first_record);
   throw_findings();
@@ -250,7 +251,7 @@ void Elaborator::report_unknown(size_t first_record, size_t first_var, const Stm
   const IndexVar& last = *unknown.back();
   std::string example = fmt::format("{} < 3", last.name);
   if (last.reduced) {
-    std::string reducer = "sum";
+    std::string reducer = stmt.kind == Stmt::Kind::Write ? "for" : "sum";
     for (const Pending& p : pendings_)
       if (std::find(p.inner.begin(), p.inner.end(), ids.back()) != p.inner.end()) reducer = p.site->text;
     example = fmt::format("{}[{}]", reducer, example);
