@@ -12,6 +12,8 @@
 namespace frit {
 namespace {
 
+constexpr int64_t kRowsPerPacking = 64;  // rows that make up for packing filters in each run
+
 // A sum of products with its operands told apart: `weights` is constant, or the right-hand operand.
 struct Anchor {
   int group = 0;
@@ -98,14 +100,28 @@ class LayoutChooser {
     const Value map = source(anchor.flat, anchor.map);
     std::vector<int> channels;
     for (int d = 0; d < rank(map); ++d)
-      if (only_weights(axes_of(anchor.map.positions()[static_cast<size_t>(d)]))) channels.push_back(d);
+      if (only_weights(axes_of(anchor.map.positions()[static_cast<size_t>(d)])) && !is_grouped(anchor, d))
+        channels.push_back(d);
     if (rank(map) >= 3 && channels.size() == 1) want(stored(map), channels[0]);
     const Value result{anchor.flat.node, 0};
     std::vector<int> outputs;
     const std::vector<int>& axes = anchor.flat.compute.results[0].axes;
     for (size_t d = 0; d < axes.size(); ++d)
       if (anchor.weight_axes.contains(axes[d])) outputs.push_back(static_cast<int>(d));
-    if (rank(result) >= 3 && !outputs.empty()) want(result, outputs.back());
+    // Groups of few channels fill no vector: their pixels do.
+    const int lanes = machine_.vector_bytes / size_bytes(anchor.weights.dtype());
+    const auto width = [&](int d) { return extent(anchor.flat, axes[static_cast<size_t>(d)]); };
+    const bool few = outputs.size() > 1 && width(outputs.back()) > 1 && width(outputs.back()) < lanes;
+    if (rank(result) >= 3 && !outputs.empty() && !few) want(result, outputs.back());
+  }
+
+  // Whether a dim of the map holds the channels of several groups: a free and a reduced axis walk it together.
+  bool is_grouped(const Anchor& anchor, int d) const {
+    bool free = false, reduced = false;
+    for (const int a : axes_of(anchor.map.positions()[static_cast<size_t>(d)])) {
+      if (extent(anchor.flat, a) > 1) (a < anchor.flat.compute.free ? free : reduced) = true;
+    }
+    return free && reduced;
   }
 
   void want(const Value& v, int channel) {
@@ -237,7 +253,6 @@ class LayoutChooser {
     const Value weights = source(anchor.flat, anchor.weights);
     if (element_count(graph_.type(weights).shape) == 0) return;  // sums of nothing
     pack_map(anchor);
-    if (!is_constant(weights)) return;
     const int lanes = machine_.vector_bytes / size_bytes(anchor.weights.dtype());
     // Dims of the weights: those of output channels (or groups) against reduced ones.
     std::vector<int> outputs, reduced;
@@ -252,8 +267,11 @@ class LayoutChooser {
     if (outputs.empty()) return;
     const auto [rows, total_rows] = row_extents(anchor);
     if (total_rows < 4) return;  // a vector times a matrix: weights are read once, as they are stored
-    order_as_map(anchor, reduced);
     const bool one_output = outputs.size() == 1 && plain && !shared_axis(anchor, outputs[0]);
+    // Filters that change each time are packed each time, where enough rows read them and lanes would be gathered.
+    const bool gathers = one_output && reduced.size() > 1 && outputs[0] + 1 != rank(weights);
+    if (!is_constant(weights) && (!gathers || total_rows < kRowsPerPacking || is_padding(weights))) return;
+    order_as_map(anchor, reduced);
     Layout layout;
     if (one_output) {
       const int64_t columns = static_extent(graph_.type(weights).shape[static_cast<size_t>(outputs[0])]);
@@ -265,6 +283,8 @@ class LayoutChooser {
     if (const auto at = slot_of(anchor.group, weights))
       grouping_.packings.push_back({at->first, at->second, std::move(layout)});
   }
+
+  bool is_padding(const Value& v) const { return as_margins_[static_cast<size_t>(v.node)]; }
 
   // Whether the output dim of the weights is also an axis of the map (depthwise, groups).
   bool shared_axis(const Anchor& anchor, int d) const {
