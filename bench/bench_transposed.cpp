@@ -57,7 +57,7 @@ void measure(const Row& row, bool constant, runtime::Workers& workers, runtime::
   for (const int64_t extent : row.x) operations *= static_cast<double>(extent);
   for (size_t d = 1; d < row.f.size(); ++d) operations *= static_cast<double>(row.f[d]);
   double best = 1e300, peak = 0;
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < 150; ++round) {
     peak = std::max(peak, probe.run());
     const double start = seconds();
     program->run(inputs);

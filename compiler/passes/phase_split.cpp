@@ -161,13 +161,20 @@ void PhaseSplit::collect_tests() {
   });
 }
 
+// What a condition compares; not what it reads: positions such as channel % 2 choose an element, not whether there is one.
 void PhaseSplit::collect_tests_below(const Expr& condition) {
-  for_each_node(condition, [&](const Expr& e) {
-    if (e.op() != Op::Mod || e.dtype() != DType::I64 || !is_positive_constant(e.arg(1))) return;
+  std::set<const void*> seen;
+  std::vector<Expr> work{condition};
+  while (!work.empty()) {
+    const Expr e = work.back();
+    work.pop_back();
+    if (e.op() == Op::Read || !seen.insert(e.id()).second) continue;
+    work.insert(work.end(), e.args().begin(), e.args().end());
+    if (e.op() != Op::Mod || e.dtype() != DType::I64 || !is_positive_constant(e.arg(1))) continue;
     const auto known = std::find_if(tests_.begin(), tests_.end(), [&](const Test& t) { return t.remainder == e; });
-    if (known != tests_.end()) return;
+    if (known != tests_.end()) continue;
     if (const auto sum = affine(e.arg(0), compute_.axes.size())) tests_.push_back({*sum, e.arg(1).int_value(), e});
-  });
+  }
 }
 
 void PhaseSplit::find_periods() {

@@ -92,6 +92,25 @@ TEST(PhasesCompiled, TakeTheTileOfAConvolution) {
   }
 }
 
+// Filters that change in each run are packed, so that their lanes are no gathers.
+TEST(PhasesCompiled, ChangingFiltersArePacked) {
+  DifferentialRow row{"gradient", kConvGradient, "f", {f32({1, 32, 16, 16}), f32({32, 48, 3, 3})}, {}, Fill::Plain};
+  row.attributes = {{"s", 2}, {"d", 1}, {"p", 1}, {"h", std::vector<int64_t>{32, 32}}};
+  for (const auto& [isa, cache] : caches()) {
+    const Build built = frit::build(graph_of(row), machine_named(isa));
+    int products = 0;
+    for (const BuiltLaunch& launch : built.launches) {
+      if (launch.lowered.flops < 5e5) continue;
+      ++products;
+      EXPECT_EQ(to_string(*launch.lowered.kernel).find("gather"), std::string::npos) << isa << " " << launch.name;
+    }
+    EXPECT_EQ(products, 4) << isa;
+  }
+  row.operands = {f32({1, 3, 8, 8}), f32({3, 5, 3, 3})};
+  row.attributes["h"] = std::vector<int64_t>{17, 16};
+  check_row(row);
+}
+
 // Parts are written where they belong: no copy, and no launch but for the input's margins and the four phases.
 TEST(PhasesCompiled, PartsAreProducedInTheirBox) {
   const Graph graph = network({1, 64, 32, 32}, {64, 32, 4, 4}, {},

@@ -98,12 +98,16 @@ TEST(Phases, OfReducedAxesAloneKeepTheirLattice) {
                     "output \"y\" = %2\n");
 }
 
-// A choice by parity alone stays one compute.
-TEST(Phases, LeaveChoices) {
-  const std::string text = kXF +
-                           "%2 = compute f32[4] reads %1 (i < 4) -> select(i%2 == 0, x0[i], -x0[i])\n"
-                           "output \"y\" = %2\n";
-  expect_splits(text, text);
+TEST(Phases, LeaveOtherRemainders) {
+  for (const std::string body :
+       {// A choice by parity alone, a remainder in what a condition reads, a quotient without a test.
+        "reads %1 (i < 4) -> select(i%2 == 0, x0[i], -x0[i])",
+        "reads %1 (i < 4) {t0 = x0[i//3 + i%3]} -> select(t0 <= 0.0, 0.0, t0)", "reads %1 (i < 4) -> exp(x0[i//2])",
+        // Each step of a scan is a result.
+        "reads %1 (; i < 4) sum(acc0 = 0.0 : acc0 + (x0[i//2] if i%2 == 0 else 0.0) : acc0 + acc0') -> acc0 [i]"}) {
+    const std::string text = kXF + "%2 = compute f32[4] " + body + "\noutput \"y\" = %2\n";
+    expect_splits(text, text);
+  }
 }
 
 TEST(Phases, KeepEveryValueOfTransposedConvolutions) {
