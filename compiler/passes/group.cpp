@@ -324,7 +324,7 @@ class Inliner {
 class RowGrouper {
  public:
   RowGrouper(const GraphFacts& facts, const std::vector<bool>& inlined, const std::vector<bool>& as_margins)
-      : facts_(facts), inlined_(inlined) {
+      : facts_(facts), inlined_(inlined), as_margins_(as_margins) {
     for (int node = 0; node < static_cast<int>(facts.graph.nodes().size()); ++node) {
       if (!facts.compute(node) || inlined[static_cast<size_t>(node)] || as_margins[static_cast<size_t>(node)]) continue;
       roots_.push_back(node);
@@ -425,9 +425,9 @@ class RowGrouper {
 
   bool all_inside(int node, const std::set<int>& inside) const {
     const std::set<int>& readers = readers_.at(node);
-    // Readers that are no computes (views, outputs) need the tensor in memory.
+    // Readers that are no computes (views, outputs), and margins around it, need the tensor in memory.
     for (const int reader : facts_.consumers[static_cast<size_t>(node)])
-      if (!facts_.compute(reader)) return false;
+      if (!facts_.compute(reader) || as_margins_[static_cast<size_t>(reader)]) return false;
     return std::all_of(readers.begin(), readers.end(), [&](int r) { return inside.contains(r); });
   }
 
@@ -490,6 +490,7 @@ class RowGrouper {
 
   const GraphFacts& facts_;
   const std::vector<bool>& inlined_;
+  const std::vector<bool>& as_margins_;
   std::vector<int> roots_;
   std::map<int, Flat> flats_;
   std::map<int, std::set<int>> readers_;

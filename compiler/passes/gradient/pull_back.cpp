@@ -45,7 +45,7 @@ class PullBack {
     if (!inverse_.ranges.empty() && is_product(e)) {
       e = rewrite(guarded(e), [&](const Expr& n) { return is_seed(n) ? with_ranges(n) : Expr{}; });
       e = simplify_scalar(e, analysis_);
-      if (is_sum()) e = with_borders(e);
+      if (is_sum() && e.op() == Op::Mul) e = with_borders(e);
       return simplify_scalar(where(guarded(all_of(inverse_.remainders, inverse_.tests)), e), analysis_);
     }
     std::vector<Expr> ranges;
