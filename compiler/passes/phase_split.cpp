@@ -18,7 +18,9 @@ void for_each_root(const Compute& compute, Visit visit) {
   for (const Compute::Result& r : compute.results) visit(r.value);
 }
 
-bool is_positive_constant(const Expr& e) { return e.is_constant() && e.int_value() > 1; }
+constexpr int64_t kMaxModulus = int64_t{1} << 40;  // sums of remainders stay far from the ends of int64
+
+bool is_divisor(const Expr& e) { return e.is_constant() && e.int_value() > 1 && e.int_value() < kMaxModulus; }
 
 std::set<int> axes_of(const Expr& e) {
   std::set<int> axes;
@@ -149,7 +151,7 @@ void PhaseSplit::collect_tests() {
       if (e.op() == Op::Read) {
         if (e.is_guarded()) collect_tests_below(e.guard_condition());
         for (const Expr& p : e.positions())
-          for_each_node(p, [&](const Expr& x) { divides |= x.op() == Op::FloorDiv && is_positive_constant(x.arg(1)); });
+          for_each_node(p, [&](const Expr& x) { divides |= x.op() == Op::FloorDiv && is_divisor(x.arg(1)); });
       } else if (e.op() == Op::Select) {
         collect_tests_below(e.arg(0));
       }
@@ -161,7 +163,8 @@ void PhaseSplit::collect_tests() {
   });
 }
 
-// What a condition compares; not what it reads: positions such as channel % 2 choose an element, not whether there is one.
+// What a condition compares; not what it reads: positions such as channel % 2 choose an element, not whether there is
+// one.
 void PhaseSplit::collect_tests_below(const Expr& condition) {
   std::set<const void*> seen;
   std::vector<Expr> work{condition};
@@ -170,7 +173,7 @@ void PhaseSplit::collect_tests_below(const Expr& condition) {
     work.pop_back();
     if (e.op() == Op::Read || !seen.insert(e.id()).second) continue;
     work.insert(work.end(), e.args().begin(), e.args().end());
-    if (e.op() != Op::Mod || e.dtype() != DType::I64 || !is_positive_constant(e.arg(1))) continue;
+    if (e.op() != Op::Mod || e.dtype() != DType::I64 || !is_divisor(e.arg(1))) continue;
     const auto known = std::find_if(tests_.begin(), tests_.end(), [&](const Test& t) { return t.remainder == e; });
     if (known != tests_.end()) continue;
     if (const auto sum = affine(e.arg(0), compute_.axes.size())) tests_.push_back({*sum, e.arg(1).int_value(), e});

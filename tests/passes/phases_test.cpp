@@ -134,6 +134,12 @@ TEST(Phases, KeepEveryValueOfGathers) {
 
 TEST(Phases, LeaveWhatHasTooManyParts) {
   check_split({"81 parts", "", "conv_transpose", {f32({1, 1, 2, 2}), f32({1, 1, 2, 2})}, {{"s", 9}}}, true);
+  check_split({"far apart",
+               "def f(x[n], w[k]) y[i < 9] = sum[k]((x[(i - k) / 1152921504606846976] else 0) * w[k])",
+               "f",
+               {f32({2}), f32({3})},
+               {}},
+              true);
 }
 
 }  // namespace
