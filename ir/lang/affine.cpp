@@ -44,6 +44,17 @@ Interval range_of(DType dtype) {
   return {0, (Wide{1} << bits) - 1};
 }
 
+// What rounding to the dtype may add: integers that it holds stay, and rounding keeps order.
+Interval rounded(Interval range, DType dtype) {
+  const auto end = [&](Wide v, bool upper) {
+    if (v <= -kInfinite || v >= kInfinite) return v;
+    const double near = dtype == DType::F64 ? static_cast<double>(v) : static_cast<double>(static_cast<float>(v));
+    if (!(near > -0x1p99 && near < 0x1p99)) return upper ? kInfinite : -kInfinite;
+    return upper ? std::max(v, static_cast<Wide>(near)) : std::min(v, static_cast<Wide>(near));
+  };
+  return {end(range.lo, false), end(range.hi, true)};
+}
+
 Interval product_of(Interval a, Interval b) {
   const Wide p[] = {multiply(a.lo, b.lo), multiply(a.lo, b.hi), multiply(a.hi, b.lo), multiply(a.hi, b.hi)};
   return {*std::min_element(p, p + 4), *std::max_element(p, p + 4)};
@@ -280,6 +291,15 @@ Interval Ranges::interval(const Expr& e) {
   return result;
 }
 
+// Data may be NaN; what is made of integers is none where each step of it is bounded.
+bool Ranges::may_be_nan(const Expr& root) {
+  bool may = false;
+  for_each_node(root, [&](const Expr& e) {
+    if (!may && is_float(e.dtype())) may = e.op() == Op::Read || !interval(e).is_bounded();
+  });
+  return may;
+}
+
 Interval Ranges::compute(const Expr& e) {
   if (e.is_constant()) {
     if (is_float(e.dtype())) {
@@ -321,8 +341,9 @@ Interval Ranges::compute(const Expr& e) {
         }
         return plain;
       }
+      if (is_float(e.dtype())) return rounded(plain, e.dtype());
       const Interval all = range_of(e.dtype());
-      return is_float(e.dtype()) || (plain.lo >= all.lo && plain.hi <= all.hi) ? plain : all;
+      return plain.lo >= all.lo && plain.hi <= all.hi ? plain : all;
     }
     case Op::Neg:
       return {-of(0).hi, -of(0).lo};
@@ -360,9 +381,13 @@ Interval Ranges::compute(const Expr& e) {
       return of(0);
     case Op::Cast: {
       const Interval a = of(0), all = range_of(e.dtype());
-      if (is_float(e.dtype())) return a;
+      if (is_float(e.dtype())) return rounded(a, e.dtype());
       if (e.dtype() == DType::Bool) return {0, 1};
-      if (is_float(e.arg(0).dtype())) return {std::clamp(a.lo, all.lo, all.hi), std::clamp(a.hi, all.lo, all.hi)};
+      if (is_float(e.arg(0).dtype())) {
+        // NaN gives 0, and clamps keep it.
+        const Interval in{std::clamp(a.lo, all.lo, all.hi), std::clamp(a.hi, all.lo, all.hi)};
+        return may_be_nan(e.arg(0)) ? hull(in, {0, 0}) : in;
+      }
       return a.lo >= all.lo && a.hi <= all.hi ? a : all;
     }
     case Op::Sign:

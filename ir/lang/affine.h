@@ -63,6 +63,7 @@ class Ranges {
  private:
   Linear eliminate(Linear form, bool upper, int keep);
   Interval compute(const Expr& e);
+  bool may_be_nan(const Expr& root);
   const std::vector<IndexVar>& vars_;
   std::unordered_map<const void*, std::pair<Expr, Interval>> memo_;
 };

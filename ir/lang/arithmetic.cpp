@@ -114,6 +114,17 @@ std::vector<int64_t> Elaborator::broadcast(const std::vector<int64_t>& a, const 
   return shape;
 }
 
+std::vector<int64_t> Elaborator::broadcast(const Val& a, const Val& b, const Ex& e) {
+  for (size_t i = 1; i <= std::min(a.shape.size(), b.shape.size()); ++i) {
+    const int64_t x = a.shape[a.shape.size() - i], y = b.shape[b.shape.size() - i];
+    if (x == y || x == 1 || y == 1 || e.args.size() < 2) continue;
+    fail(e.op_span, "these shapes do not broadcast",
+         fmt::format("{}, {}", describe(a, *e.args[0]), describe(b, *e.args[1])),
+         fmt::format("equal extents, or 1, at axis -{}", i));
+  }
+  return broadcast(a.shape, b.shape, e.op_span);
+}
+
 std::string Elaborator::describe(const Val& v, const Ex& e) {
   std::string what = to_text(e);
   if (e.kind == Ex::Kind::Read) {
@@ -124,6 +135,7 @@ std::string Elaborator::describe(const Val& v, const Ex& e) {
   }
   if (what.size() > 40) what = what.substr(0, 37) + "...";
   if (v.is_tensor()) return fmt::format("{} {}", what, type_text(*v.tensor));
+  if (v.is_scalar() && !v.shape.empty()) return fmt::format("{} {}{}", what, name(v.dtype), shape_text(v.shape));
   if (v.is_scalar()) return fmt::format("{} of type {}", what, name(v.dtype));
   if (v.is_static()) return to_text(e) == to_string(v) ? what : fmt::format("{} = {}", what, to_string(v));
   return what;
@@ -211,12 +223,20 @@ DType Elaborator::common(const Val& a, const Val& b, const Ex& e, Span span) {
   if (b.is_weak()) return adapt(b, own_dtype(a, span));
   const DType x = own_dtype(a, span), y = own_dtype(b, span);
   if (const auto dtype = promote(x, y)) return *dtype;
-  const Ex& left = e.args.empty() ? e : *e.args[0];
-  const Ex& right = e.args.size() < 2 || !e.args[1] ? e : *e.args[1];
+  const auto side = [&](size_t k) -> const Ex& {
+    const size_t at = k + (e.text == "select" ? 1 : 0);
+    if (e.kind == Ex::Kind::Call) return at < e.call_args.size() ? *e.call_args[at].value : e;
+    return k < e.args.size() && e.args[k] ? *e.args[k] : e;
+  };
+  const Ex &left = side(0), &right = side(1);
   const bool is_left = x == DType::U64;
   std::string cast_text = is_left ? fmt::format("i64({})", to_text(left)) : to_text(left);
   std::string other = is_left ? to_text(right) : fmt::format("i64({})", to_text(right));
-  const std::string sign = e.kind == Ex::Kind::Binary ? std::string(spelling(e.binary)) : ",";
+  if (e.kind != Ex::Kind::Binary)
+    fail(span, fmt::format("{} and {} have no common type", name(x), name(y)),
+         fmt::format("{}, {}", describe(a, left), describe(b, right)), "types that promote",
+         fmt::format("write {} if the values allow it", is_left ? cast_text : other));
+  const std::string sign(spelling(e.binary));
   fail(span, fmt::format("{} and {} have no common type", name(x), name(y)),
        fmt::format("{}, {}", describe(a, left), describe(b, right)), "types that promote",
        fmt::format("write {} {} {} if the values allow it", cast_text, sign, other));
@@ -226,6 +246,7 @@ DType Elaborator::common(const Val& a, const Val& b, const Ex& e, Span span) {
 
 // A weak number chosen at run time: `f` is applied to either side, and the result is chosen again.
 Val Elaborator::map_choice(const Val& choice, const std::function<Val(const Val&)>& f) {
+  count_step(statement_ && statement_->value ? statement_->value->span : self_->def->name_span);
   const Val a = f(choice.sides->first), b = f(choice.sides->second);
   static const Ex kNoSite{};
   return select_value(scalar_val(choice.e, DType::Bool, choice.shape), a, b, kNoSite);
@@ -371,13 +392,14 @@ Val Elaborator::arithmetic(BinaryOp op, const Val& a, const Val& b, const Ctx& c
     fail(span, fmt::format("{} takes integers", spelling(op)),
          fmt::format("{}, {}", describe(a, *e.args[0]), describe(b, *e.args[1])));
   const Expr x = convert(a, dtype, span), y = convert(b, dtype, span);
-  std::vector<int64_t> shape = broadcast(a.shape, b.shape, span);
+  std::vector<int64_t> shape = broadcast(a, b, e);
   if (op == BinaryOp::Div && !is_float(dtype)) {
     if (ctx.place != Place::Position)
       fail(span, "/ of integers at run time", fmt::format("{}, {}", describe(a, *e.args[0]), describe(b, *e.args[1])),
            "a float on either side, or // to round down", "cast one side to f32, or write //");
     if (!y.is_constant() || y.int_value() <= 0)
-      fail(span, "an index is divided exactly by a positive number known when compiled", to_text(*e.args[1]));
+      fail(span, "an index is divided exactly by a positive number known when compiled", to_text(*e.args[1]), {},
+           "write // to round down");
     if (y.int_value() == 1) return scalar_val(x, dtype);
     FRIT_CHECK(exact_ != nullptr, "an exact division outside a position");
     exact_->emplace_back(x, y.int_value());
@@ -439,7 +461,7 @@ Val Elaborator::compare(BinaryOp op, const Val& a, const Val& b, const Ex& e) {
     return map_choice(a, [&](const Val& side) { return compare(op, side, b, e); });
   if (b.kind == Val::Kind::Choice && !a.is_scalar())
     return map_choice(b, [&](const Val& side) { return compare(op, a, side, e); });
-  std::vector<int64_t> shape = broadcast(a.shape, b.shape, span);
+  std::vector<int64_t> shape = broadcast(a, b, e);
   const bool swapped = op == BinaryOp::Gt || op == BinaryOp::Ge;
   const Val &x = swapped ? b : a, &y = swapped ? a : b;
   if (x.is_scalar() && y.is_scalar() && is_integer(x.dtype) && is_integer(y.dtype) && !promote(x.dtype, y.dtype)) {
@@ -558,9 +580,12 @@ Expr Elaborator::to_index(const Val& v, Span span) {
     return cast(binary(Op::Min, v.e, most), DType::I64);
   }
   const std::string shown = text(span);
+  const bool compares = v.is_scalar() && v.dtype == DType::Bool && shown.find_first_of("<>") != std::string::npos;
   fail(span, "a position is an integer",
        v.is_scalar() ? fmt::format("{} of type {}", shown, name(v.dtype)) : to_string(v), {},
-       v.is_scalar() && is_float(v.dtype) ? fmt::format("write i64({})", shown) : "");
+       v.is_scalar() && is_float(v.dtype) ? fmt::format("write i64({})", shown)
+       : compares                         ? "bound an index left of =, or in a reducer's brackets"
+                                          : "");
 }
 
 }  // namespace frit::lang

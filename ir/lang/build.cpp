@@ -212,8 +212,10 @@ class Builder {
     for (const Record::Part& part : record.parts)
       by_factor &= part.factor >= 0 || tensor.axes[static_cast<size_t>(part.axis)].factors.size() == 1;
     const Value value = by_factor ? tensor.split : owner_.merged(tensor);
-    const std::vector<Expr> positions = stored_positions(record, tensor, x.positions(), by_factor);
+    std::vector<Expr> moved(x.positions().begin(), x.positions().end());
     const DType dtype = compute_dtype(owner_.graph_.type(value).dtype);
+    if (proven && !record.guarded) clamp_floats(record, &moved);
+    const std::vector<Expr> positions = stored_positions(record, tensor, moved, by_factor);
     const bool is_plain = proven || (!record.guarded && condition.is_constant(1));
     if (is_plain && !outside) return frit::read(dtype, slot(value), positions);
     return guarded_read(dtype, slot(value), positions, condition, record.guarded ? x.fill() : outside_fill(dtype));
@@ -225,6 +227,18 @@ class Builder {
   bool may_leave(const Expr& position, int64_t extent) {
     if (!analysis_ || !mentions_index(position, scanned_)) return false;
     return !analysis_->is_inside(analysis_->simplify(position), index_constant(extent));
+  }
+
+  // A position that comes from floats is proven here, where their ranges are known. Later proofs are of integers alone:
+  // a clamp that changes nothing tells them.
+  static void clamp_floats(const Record& record, std::vector<Expr>* positions) {
+    for (size_t i = 0; i < positions->size(); ++i) {
+      Expr& p = (*positions)[i];
+      bool floats = false;
+      for_each_node(p, [&](const Expr& e) { floats |= e.op() == Op::Cast && is_float(e.arg(0).dtype()); });
+      if (!floats) continue;
+      p = binary(Op::Min, binary(Op::Max, p, index_constant(0)), index_constant(record.parts[i].extent - 1));
+    }
   }
 
   // Positions in the order of storage, factors joined where the axis is stored whole.

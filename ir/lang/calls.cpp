@@ -66,25 +66,24 @@ const std::vector<std::string> kOtherFunctions = {
     "cast", "bitcast", "stop_gradient", "len",    "rank",    "shape",  "size",  "index",  "axis",
     "has",  "dtype",   "range",         "fill",   "uniform", "normal", "sort",  "concat", "reshape"};
 
-std::vector<std::string> builtin_names() {
-  std::vector<std::string> names = kOtherFunctions;
-  for (const FloatFunction& f : kFloatFunctions) names.emplace_back(f.name);
-  for (const PairFunction& f : kPairFunctions) names.emplace_back(f.name);
-  return names;
-}
-
 }  // namespace
+
+const std::vector<std::string>& builtin_names() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> names = kOtherFunctions;
+    for (const FloatFunction& f : kFloatFunctions) names.emplace_back(f.name);
+    for (const PairFunction& f : kPairFunctions) names.emplace_back(f.name);
+    return names;
+  }();
+  return all;
+}
 
 std::vector<Val> Elaborator::call(const Ex& e, const Ctx& ctx) {
   if (!is_reserved(e.text))
     if (const Definition* def = library_.find_from(*self_->def, e.text)) return call_definition(*def, e, ctx);
   if (auto results = call_whole(e, ctx)) return std::move(*results);
   if (auto v = call_builtin(e, ctx)) return {std::move(*v)};
-  std::vector<std::string> names = builtin_names();
-  for (const Definition* def : library_.definitions()) names.push_back(def->name);
-  const std::string near = nearest_spelling(e.text, names);
-  fail(e.op_span, fmt::format("there is no function {}", e.text), {}, {},
-       near.empty() ? "" : fmt::format("did you mean {}", near));
+  unknown_function(e);
 }
 
 std::vector<Val> Elaborator::call_definition(const Definition& def, const Ex& e, const Ctx& ctx) {
@@ -127,7 +126,9 @@ std::vector<Val> Elaborator::call_definition(const Definition& def, const Ex& e,
 std::vector<Val> Elaborator::arguments(const Ex& e, const Ctx& ctx, size_t least, size_t most) {
   std::vector<ExPtr> parts;
   for (const Arg& arg : e.call_args) {
-    if (!arg.name.empty()) fail(arg.name_span, fmt::format("{} takes no attribute {}", e.text, arg.name));
+    if (!arg.name.empty())
+      fail(arg.name_span, fmt::format("{} takes no attribute {}", e.text, arg.name), {}, {},
+           is_reducer(e.text) ? fmt::format("name the index that it reduces, as in {}[n](x[n])", e.text) : "");
     parts.push_back(arg.value);
   }
   std::vector<Val> values = expand(parts, ctx.at(ctx.place == Place::Position ? Place::Value : ctx.place));
@@ -381,7 +382,10 @@ std::optional<Val> Elaborator::call_scalar(const Ex& e, const Ctx& ctx) {
     const Ctx value = ctx.at(ctx.place == Place::Position ? Place::Value : ctx.place);
     Val c = eval(*e.call_args[0].value, value);
     if (c.is_tensor()) c = to_scalar(c, ctx, e.call_args[0].value->span);
-    if (c.kind == Val::Kind::Bool) return eval(*e.call_args[c.i ? 1 : 2].value, value);
+    if (c.kind == Val::Kind::Bool) {
+      check_untaken(*e.call_args[c.i ? 2 : 1].value);
+      return eval(*e.call_args[c.i ? 1 : 2].value, value);
+    }
     const std::vector<Val> args = scalars(3, 3);
     if (!c.is_scalar() || c.dtype != DType::Bool)
       fail(e.call_args[0].value->span, "select chooses by a bool", describe(c, *e.call_args[0].value));
@@ -390,7 +394,8 @@ std::optional<Val> Elaborator::call_scalar(const Ex& e, const Ctx& ctx) {
   if (f == "cast" || f == "bitcast") {
     const std::vector<Val> args = arguments(e, ctx, 2, 2);
     if (args[1].kind != Val::Kind::DType)
-      fail(e.call_args[1].value->span, fmt::format("{} takes a value and a dtype", f), to_string(args[1]));
+      fail(e.call_args[1].value->span, fmt::format("{} takes a value and a dtype", f), to_string(args[1]), "a dtype",
+           args[1].kind == Val::Kind::String && dtype_from_name(args[1].s) ? fmt::format("write {}", args[1].s) : "");
     Val v = to_scalar(args[0], ctx, e.call_args[0].value->span);
     if (f == "cast") return cast_value(v, args[1].dtype, e.span);
     if (!v.is_scalar()) v = cast_value(v, own_dtype(v, e.span), e.span);
@@ -483,6 +488,7 @@ Val Elaborator::reshape(const Ex& e, const Ctx& ctx) {
     fail(e.span, "reshape takes a tensor and a list of extents", to_string(args[1]));
   std::vector<int64_t> shape;
   int64_t known = 1, open = -1;
+  check_rank(args[1].list->size(), e.span);
   for (const Val& v : *args[1].list) {
     if (!v.is_int() || v.i < -1) fail(e.span, "an extent of reshape is a number, or one -1", to_string(args[1]));
     if (v.i == -1) {
@@ -523,17 +529,21 @@ Val Elaborator::reshape(const Ex& e, const Ctx& ctx) {
 
 Val Elaborator::concat(const Ex& e, const Ctx& ctx) {
   int64_t axis = 0;
+  bool axis_named = false;
   std::vector<ExPtr> parts;
   for (const Arg& arg : e.call_args) {
     if (arg.name == "axis")
-      axis = eval_int(*arg.value, "axis");
+      axis = eval_int(*arg.value, "axis"), axis_named = true;
     else if (!arg.name.empty())
       fail(arg.name_span, fmt::format("concat takes no attribute {}", arg.name));
     else
       parts.push_back(arg.value);
   }
-  std::vector<Val> args = expand(parts, ctx);
-  if (args.size() == 1 && args[0].is_list()) args = std::vector<Val>(*args[0].list);
+  const Val list = parts.empty() || parts[0]->kind == Ex::Kind::Pack ? none_val() : eval(*parts[0], ctx);
+  if (!list.is_list() || parts.size() > (axis_named ? 1 : 2))
+    fail(e.span, "concat takes a list of tensors", {}, "concat(xs, axis = 0)", "write concat([a, b], axis = 0)");
+  if (parts.size() == 2) axis = eval_int(*parts[1], "axis");
+  std::vector<Val> args(*list.list);
   if (args.empty()) fail(e.span, "concat of nothing");
   std::vector<TensorPtr> xs;
   for (Val& v : args) xs.push_back(tensor_of(v, "concat"));

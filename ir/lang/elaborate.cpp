@@ -58,6 +58,24 @@ void Elaborator::fail(Span span, std::string what, std::string got, std::string 
   throw InputError(std::move(all));
 }
 
+// Calls inside calls can double the work at each level; a text of a few lines must not run for ever.
+void Elaborator::count_step(Span span) {
+  if (++steps_ > kStepLimit)
+    fail(span, fmt::format("this takes more than {} steps to work out", kStepLimit), {}, {},
+         "let tensors hold what is used many times");
+}
+
+void Elaborator::check_nesting(Span span) const {
+  if (nesting_ > kFormulaLimit)
+    fail(span, fmt::format("formulas and calls are more than {} deep here", kFormulaLimit), {}, {},
+         "name parts of them in lets of their own");
+}
+
+void Elaborator::check_rank(size_t rank, Span span) const {
+  if (rank > kRankLimit)
+    fail(span, "a tensor of too many axes", fmt::format("{}", rank), fmt::format("at most {}", kRankLimit));
+}
+
 void Elaborator::unsupported(Span span, std::string what, std::string fix) const {
   throw UnsupportedError(finding(span, std::move(what) + " is not in this version", {}, {}, std::move(fix)));
 }
@@ -156,6 +174,7 @@ std::vector<Val> Elaborator::run(const Call& given) {
   instance.whole = call.whole;
   instance.is_outermost = call.is_outermost;
   instance.bracket = call.bracket;
+  steps_ += kCallSteps;
   if (++depth_ > kCallDepthLimit)
     fail(call.site ? call.site->span : Span{}, fmt::format("calls are more than {} deep", kCallDepthLimit));
   const bool has_clause = call.whole && wants_clause(call);
@@ -237,6 +256,7 @@ void Elaborator::define(const std::string& name, Span span, Val value) {
   if (self_->params.contains(name)) clash("an operand");
   if (self_->attrs.contains(name)) clash("an attribute");
   if (self_->dims.contains(name)) clash("a dim");
+  if (self_->indices.contains(name)) clash("an index");
   if (!self_->locals.emplace(name, std::move(value)).second) clash("a local");
 }
 
@@ -254,7 +274,7 @@ void Elaborator::let(const Stmt& stmt) {
   }
   std::vector<Val> values = eval_multi(*stmt.value, ctx);
   if (values.size() < stmt.targets.size())
-    fail(stmt.value->span, fmt::format("{} targets for {} results", stmt.targets.size(), values.size()));
+    fail(stmt.value->span, fmt::format("{} targets for {}", stmt.targets.size(), counted(values.size(), "result")));
   for (size_t i = 0; i < stmt.targets.size(); ++i)
     define(stmt.targets[i].name, stmt.targets[i].name_span, std::move(values[i]));
 }
@@ -267,14 +287,14 @@ void Elaborator::require(const Stmt& stmt) {
     message += stmt.message.substr(at, open - at);
     if (open == std::string::npos) break;
     const size_t close = stmt.message.find('}', open);
-    if (close == std::string::npos) fail(stmt.message_span, "this { has no }");
     const std::string formula = stmt.message.substr(open + 1, close - open - 1);
     const auto source = std::make_shared<Source>("message", formula);
     // Its places are those of the message, not of the file, so that a mistake in it is shown whole.
     try {
       message += to_string(eval_static(*parse_expression(source)));
-    } catch (const InputError&) {
-      fail(stmt.message_span, fmt::format("cannot evaluate {{{}}} in this message", formula));
+    } catch (const InputError& error) {
+      fail(stmt.message_span, fmt::format("cannot evaluate {{{}}} in this message", formula),
+           error.findings().front().what);
     }
     at = close + 1;
   }
@@ -344,6 +364,7 @@ Val Elaborator::import_operand(const Operand& operand, const Param& param, const
     t->shape = static_shape(type.shape);
     t->has_value = true;
     t->value = value;
+    check_rank(t->shape.size(), param.span);
     for (size_t i = 0; i < t->shape.size(); ++i) t->axes.push_back({{t->shape[i]}, static_cast<int>(i)});
     return tensor_val(std::move(t));
   };
@@ -384,6 +405,8 @@ Value Elaborator::export_result(const Val& value, const std::string& label) {
     }
     return graph_.add_constant(std::move(array), label);
   }
+  if (!value.is_tensor() && !value.is_scalar() && value.kind != Val::Kind::Choice)
+    fail(self_->def->name_span, "a result is a tensor, a number or a list of numbers", to_string(value));
   const TensorPtr tensor = value.is_tensor() ? value.tensor : materialise(value, label, true);
   if (tensor->absent)
     fail(self_->def->name_span, fmt::format("the result {} is an operand that is absent", tensor->name));

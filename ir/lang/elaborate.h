@@ -77,6 +77,7 @@ struct Instance {
   std::vector<Frame> frames;
   std::map<const Slot*, int> slot_lengths;  // of new packs
   std::map<const Ex*, int> pack_lengths;    // of patterns, found by the solver
+  std::set<std::string> indices;            // names that a statement so far has bound
   std::vector<std::string> last_targets;
   bool matched = false;  // the signature is solved
 };
@@ -103,6 +104,7 @@ struct Record {
   std::vector<Part> parts;
   bool guarded = false;
   std::vector<int> scope;  // indices bound where it stands
+  size_t inner_from = 0;   // those from here on belong to the innermost reducer around it
   std::string reducer;     // the innermost reducer around it
   const Ex* site = nullptr;
 };
@@ -163,6 +165,18 @@ struct LeftAxis {
 class Builder;
 struct Scan;
 
+// What keeps hostile text from taking all time or memory; no layer comes near.
+constexpr int64_t kStepLimit = 500'000;    // steps of one application of a definition
+constexpr int64_t kCallSteps = 16;         // what a call counts for
+constexpr int64_t kPositionLimit = 2'000;  // steps of one position or bound: proofs descend into it
+constexpr int64_t kListLimit = 65'536;     // elements
+constexpr size_t kRankLimit = 64;          // axes of a tensor, items of a read
+constexpr size_t kIndexLimit = 256;        // indices bound at one place
+constexpr int kFormulaLimit = 700;         // operators and calls inside one another, over all calls
+
+/// The functions that need no definition, but for reducers and casts.
+const std::vector<std::string>& builtin_names();
+
 class Elaborator {
  public:
   Elaborator(Graph& graph, const Library& library) : graph_(graph), library_(library), ranges_(vars_) {}
@@ -175,6 +189,9 @@ class Elaborator {
   // ---- errors (elaborate.cpp)
   [[noreturn]] void fail(Span span, std::string what, std::string got = {}, std::string expected = {},
                          std::string fix = {}) const;
+  void count_step(Span span);
+  void check_nesting(Span span) const;
+  void check_rank(size_t rank, Span span) const;
   [[noreturn]] void unsupported(Span span, std::string what, std::string fix = {}) const;
   Finding finding(Span span, std::string what, std::string got = {}, std::string expected = {},
                   std::string fix = {}) const;
@@ -220,17 +237,25 @@ class Elaborator {
   // ---- signatures (signature.cpp)
   void bind_operands(const Call& call);
   void match_signature();
-  bool match_operand(const Param& param, TensorPtr& tensor, bool last_try);
+  bool match_operand(const Param& param, TensorPtr& tensor, int guess);
   bool solve_axis(const Param& param, const Slot& slot, int64_t extent, int axis, const Tensor& tensor,
                   std::vector<int64_t>* factors);
   bool learn(const std::string& name, int element, int64_t extent, const Slot& slot, int axis, const Tensor& tensor);
   void check_attribute_name(const Definition& def, const std::string& name, Span span) const;
   void check_type(const Param& param, const Val& value);
   int pack_length(const Slot& slot);
+  std::string known_pack(const std::string& name);
   std::optional<Val> attribute(const std::string& name);
   std::vector<int> place(const std::vector<std::optional<int64_t>>& fixed, Span span, const std::string& what);
   const Dim* find_dim(const std::string& name) const;
   int64_t known_extent(const std::string& name, int element) const;
+
+  // ---- names (names.cpp)
+  void check_index_name(const Slot& slot);
+  void check_accumulator_name(const std::string& name, Span span) const;
+  bool is_known(const std::string& name, const std::vector<std::string>& inner) const;
+  void check_names(const Ex& e, std::vector<std::string>& inner);
+  void check_untaken(const Ex& e);
 
   // ---- packs (packs.cpp)
   void solve_packs(const std::vector<const std::vector<Slot>*>& binders, const std::vector<const Ex*>& bodies);
@@ -251,6 +276,7 @@ class Elaborator {
   std::optional<Val> lookup(const std::string& name);
   std::optional<Val> lookup_index(const Ex& e, const Ctx& ctx);
   [[noreturn]] void unknown_name(const Ex& e);
+  [[noreturn]] void unknown_function(const Ex& e) const;
   bool has_index(const Ex& e) const;
   const Frame::Binding* find_binding(const std::string& name) const;
   Val eval_static(const Ex& e, Place place = Place::Extent);
@@ -263,6 +289,7 @@ class Elaborator {
   DType common(const Val& a, const Val& b, const Ex& e, Span span);
   std::string describe(const Val& v, const Ex& e);
   std::vector<int64_t> broadcast(const std::vector<int64_t>& a, const std::vector<int64_t>& b, Span span);
+  std::vector<int64_t> broadcast(const Val& a, const Val& b, const Ex& e);
   Val arithmetic(BinaryOp op, const Val& a, const Val& b, const Ctx& ctx, const Ex& e);
   Val compare(BinaryOp op, const Val& a, const Val& b, const Ex& e);
   Val logical(BinaryOp op, const Val& a, const Val& b, const Ex& e);
@@ -320,6 +347,7 @@ class Elaborator {
   bool infer_round(size_t first_record, size_t first_var);
   void report_unknown(size_t first_record, size_t first_var, const Stmt& stmt);
   void prove(size_t first_record);
+  bool is_never_read(const Record& record);
   void prove_part(Record& record, Record::Part& part);
   void report_range(const Record& record, const Record::Part& part, Interval range);
   std::string names_in(const Record& record, const Record::Part& part);
@@ -351,9 +379,11 @@ class Elaborator {
   std::vector<const Ex*> bounds_;  // of vars_, as written
   Ranges ranges_;
   std::vector<Record> records_;
+  std::unordered_map<const Tensor*, int> whole_records_;
   std::vector<Pending> pendings_;
   std::vector<int> active_;            // indices bound here
   std::vector<std::string> reducers_;  // around here
+  size_t innermost_ = 0;               // where the indices of the innermost of them start in active_
   std::vector<Finding> findings_;
   std::vector<std::pair<Expr, int64_t>>* exact_ = nullptr;  // exact divisions of the position being evaluated
   std::map<const Definition*, bool> inlineable_;
@@ -362,6 +392,7 @@ class Elaborator {
   std::set<std::string> unbound_;                 // reported in this statement
   int depth_ = 0;
   int64_t steps_ = 0;
+  int nesting_ = 0;  // of eval
 
   friend class Builder;
 };

@@ -9,12 +9,6 @@
 #include "ir/lang/elaborate.h"
 
 namespace frit::lang {
-namespace {
-
-constexpr int64_t kStepLimit = 2'000'000;  // of one application of a definition
-
-}  // namespace
-
 const Frame::Binding* Elaborator::find_binding(const std::string& name) const {
   for (size_t i = self_->frames.size(); i-- > 0;) {
     const auto at = self_->frames[i].names.find(name);
@@ -63,8 +57,9 @@ std::optional<Val> Elaborator::lookup_index(const Ex& e, const Ctx& ctx) {
          "one meaning", fmt::format("write size({}) for {}, or index({}) for the position", e.text, extent, e.text));
   }
   if (binding->pack && ctx.elem < 0)
-    fail(e.span, fmt::format("{} stands for {} indices", e.text, binding->vars.size()), {}, "one of them",
-         fmt::format("write {}.., or a pattern (..)..", e.text));
+    fail(e.span, fmt::format("{} is a pack", e.text),
+         binding->vars.size() == 1 ? "1 index" : fmt::format("{} indices", binding->vars.size()),
+         "an index for each of its axes", fmt::format("write {}.., or a pattern such as ({} + 1)..", e.text, e.text));
   if (binding->pack && static_cast<size_t>(ctx.elem) >= binding->vars.size())
     fail(e.span, fmt::format("{}.. has only {} elements", e.text, binding->vars.size()));
   return scalar_val(index(binding->vars[binding->pack ? static_cast<size_t>(ctx.elem) : 0]), DType::I64);
@@ -107,36 +102,6 @@ Val Elaborator::eval_name(const Ex& e, const Ctx& ctx) {
   }
   if (e.text == "pi") return float_val(std::numbers::pi);
   unknown_name(e);
-}
-
-// The condition of an `if` below which a name would have been defined, or nullptr.
-const Stmt* defining_if(const std::vector<Stmt>& block, const std::string& name) {
-  for (const Stmt& s : block) {
-    if (s.kind != Stmt::Kind::If) continue;
-    for (const auto* inner : {&s.then_block, &s.else_block}) {
-      for (const Stmt& t : *inner)
-        for (const Target& target : t.targets)
-          if (target.name == name) return &s;
-      if (const Stmt* found = defining_if(*inner, name)) return found;
-    }
-  }
-  return nullptr;
-}
-
-void Elaborator::unknown_name(const Ex& e) {
-  if (const Stmt* condition = defining_if(self_->def->body.statements, e.text))
-    fail(e.span, fmt::format("{} is not defined in the branch taken here", e.text),
-         fmt::format("{}, which decides it", text(condition->span)), "a definition in every branch that leads here");
-  std::vector<std::string> names;
-  for (const Param& p : self_->def->params) names.push_back(p.name);
-  for (const Attr& a : self_->def->attrs) names.push_back(a.name);
-  for (const auto& [name, v] : self_->locals) names.push_back(name);
-  for (const auto& [name, d] : self_->dims) names.push_back(name);
-  for (const Frame& f : self_->frames)
-    for (const auto& [name, b] : f.names) names.push_back(name);
-  const std::string near = nearest_spelling(e.text, names);
-  fail(e.op_span, fmt::format("nothing is called {}", e.text), {}, "an operand, attribute, dim, index or local",
-       near.empty() ? "" : fmt::format("did you mean {}", near));
 }
 
 // ---------------------------------------------------------------------------------------------------- literals
@@ -203,10 +168,13 @@ std::vector<Val> Elaborator::eval_multi(const Ex& e, const Ctx& ctx) {
 }
 
 Val Elaborator::eval(const Ex& e, const Ctx& ctx) {
-  // Calls inside calls can double the work at each level; a text of a few lines must not run for ever.
-  if (++steps_ > kStepLimit)
-    fail(e.span, fmt::format("this takes more than {} steps to work out", kStepLimit), {}, {},
-         "let tensors hold what is used many times");
+  count_step(e.span);
+  struct Nested {
+    int& depth;
+    explicit Nested(int& d) : depth(d) { ++depth; }
+    ~Nested() { --depth; }
+  } nested(nesting_);
+  check_nesting(e.span);
   switch (e.kind) {
     case Ex::Kind::Int:
       return eval_number(e);
@@ -320,7 +288,10 @@ Val Elaborator::eval_binary(const Ex& e, const Ctx& ctx) {
     case BinaryOp::And: {
       const Val left = operand(a, value);
       // A static side that decides the result is all that is evaluated.
-      if (left.kind == Val::Kind::Bool && (left.i != 0) == (e.binary == BinaryOp::Or)) return left;
+      if (left.kind == Val::Kind::Bool && (left.i != 0) == (e.binary == BinaryOp::Or)) {
+        check_untaken(b);
+        return left;
+      }
       return logical(e.binary, left, operand(b, value), e);
     }
     case BinaryOp::In: {

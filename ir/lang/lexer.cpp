@@ -188,6 +188,17 @@ class Lexer {
 }  // namespace
 
 std::vector<Token> tokenize(const Source& source) { return Lexer(source).run(); }
+std::string familiar_dtype(std::string_view name) {
+  static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"float16", "f16"}, {"half", "f16"},   {"fp16", "f16"},    {"bfloat16", "bf16"}, {"float32", "f32"},
+      {"fp32", "f32"},    {"float", "f32"},  {"float64", "f64"}, {"double", "f64"},    {"fp64", "f64"},
+      {"int8", "i8"},     {"int16", "i16"},  {"short", "i16"},   {"int32", "i32"},     {"int", "i32"},
+      {"int64", "i64"},   {"long", "i64"},   {"uint8", "u8"},    {"byte", "u8"},       {"uint16", "u16"},
+      {"uint32", "u32"},  {"uint64", "u64"}, {"boolean", "bool"}};
+  for (const auto& [theirs, ours] : kNames)
+    if (theirs == name) return fmt::format("write {}", ours);
+  return {};
+}
 bool is_reducer(std::string_view name) { return contains(kReducers, name); }
 bool is_reserved(std::string_view name) {
   return contains(kKeywords, name) || contains(kConstants, name) || contains(kReducers, name) || dtype_from_name(name);

@@ -20,6 +20,8 @@ struct Token {
 /// All tokens, the last one End. What cannot be read is a Bad token that says why; never throws on any bytes.
 std::vector<Token> tokenize(const Source& source);
 
+/// How a dtype that is spelled as elsewhere ("float32", "double") is written here, as a fix; empty if it is none.
+std::string familiar_dtype(std::string_view name);
 bool is_reducer(std::string_view name);
 bool is_reserved(std::string_view name);
 

@@ -12,16 +12,28 @@
 namespace frit::lang {
 namespace {
 
-constexpr int kImportLimit = 16;  // imports inside one another
+constexpr size_t kImportLimit = 16;  // imports inside one another
+constexpr size_t kFileLimit = 256;   // files of one text
 
-std::string read_import(const File::Import& import, const Source& source, std::string* path) {
-  const auto at = std::filesystem::path(source.file()).parent_path() / import.path;
-  *path = at.string();
-  std::ifstream in(at, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  if (!in) throw InputError(finding_at(source, import.span, fmt::format("cannot read {}", *path)));
-  return text.str();
+// Only files, and only short ones: a pipe would never end.
+std::string read_import(const File::Import& import, const Source& source, const std::filesystem::path& path) {
+  const auto refuse = [&](std::string why, std::string fix = {}) {
+    throw InputError(finding_at(source, import.span, fmt::format("cannot read {}", path.string()), std::move(why),
+                                "a file of definitions", std::move(fix)));
+  };
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status))
+    refuse("no such file", "the path is relative to the folder of the file that imports");
+  if (!std::filesystem::is_regular_file(status)) refuse("not a file");
+  if (std::filesystem::file_size(path, error) > kTextLimit || error)
+    refuse("a file that is too long", fmt::format("a file holds at most {} bytes", kTextLimit));
+  std::ifstream in(path, std::ios::binary);
+  std::string text(kTextLimit + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad() || !in.eof()) refuse("the system refuses");
+  text.resize(static_cast<size_t>(in.gcount()));
+  return text;
 }
 
 std::string onnx_prefix(std::string_view domain, std::string_view op) {
@@ -112,18 +124,38 @@ std::string signature_text(const Definition& definition) {
   return text.substr(at, end + 1 - at);
 }
 
-Library::ModulePtr Library::load(std::string text, std::string file, int depth) {
+Library::ModulePtr Library::import(const File::Import& import, const Source& source, Loading* loading) {
+  const auto path = std::filesystem::path(source.file()).parent_path() / import.path;
+  std::error_code error;
+  std::string key = std::filesystem::weakly_canonical(path, error).string();
+  if (error) key = path.lexically_normal().string();
+  if (const auto known = loading->modules.find(key); known != loading->modules.end()) return known->second;
+  const auto at = std::find(loading->open.begin(), loading->open.end(), key);
+  if (at != loading->open.end()) {
+    std::string chain;
+    for (auto file = at; file != loading->open.end(); ++file)
+      chain += std::filesystem::path(*file).filename().string() + " imports ";
+    throw InputError(finding_at(source, import.span, fmt::format("{} imports itself", import.path),
+                                chain + std::filesystem::path(key).filename().string(), "no circle of imports",
+                                "move what both need into a file of its own"));
+  }
+  if (loading->open.size() > kImportLimit)
+    throw InputError(finding_at(source, import.span, fmt::format("imports are more than {} deep", kImportLimit)));
+  if (loading->modules.size() >= kFileLimit)
+    throw InputError(finding_at(source, import.span, fmt::format("more than {} files are imported", kFileLimit)));
+  loading->open.push_back(key);
+  ModulePtr module = load(read_import(import, source, path), path.string(), loading);
+  loading->open.pop_back();
+  loading->modules[key] = module;
+  return module;
+}
+
+Library::ModulePtr Library::load(std::string text, std::string file, Loading* loading) {
   auto module = std::make_shared<Module>();
   module->file = parse(std::move(text), std::move(file));
   const Source& source = *module->file.source;
   std::vector<Finding> findings;
-  for (const File::Import& import : module->file.imports) {
-    if (depth == kImportLimit)
-      throw InputError(finding_at(source, import.span, fmt::format("imports are more than {} deep", kImportLimit)));
-    std::string path;
-    std::string imported = read_import(import, source, &path);
-    module->imports.push_back(load(std::move(imported), path, depth + 1));
-  }
+  for (const File::Import& each : module->file.imports) module->imports.push_back(import(each, source, loading));
   for (const DefinitionPtr& def : module->file.definitions) {
     const auto [at, added] = module->names.emplace(def->name, def);
     if (!added) {
@@ -142,7 +174,11 @@ void Library::own(const ModulePtr& module) {
 }
 
 void Library::add(std::string text, std::string file) {
-  ModulePtr module = load(std::move(text), std::move(file), 0);
+  Loading loading;
+  std::error_code error;
+  const auto own_path = std::filesystem::weakly_canonical(file, error);
+  loading.open.push_back(error ? file : own_path.string());
+  ModulePtr module = load(std::move(text), std::move(file), &loading);
   std::vector<Finding> findings;
   for (const auto& [name, def] : module->names) {
     const auto at = names_.find(name);

@@ -89,7 +89,12 @@ class Library {
     std::vector<std::shared_ptr<const Module>> imports;
   };
   using ModulePtr = std::shared_ptr<const Module>;
-  ModulePtr load(std::string text, std::string file, int depth);
+  struct Loading {
+    std::vector<std::string> open;             // files that are being read, outermost first
+    std::map<std::string, ModulePtr> modules;  // each file is read once
+  };
+  ModulePtr load(std::string text, std::string file, Loading* loading);
+  ModulePtr import(const lang::File::Import& import, const Source& source, Loading* loading);
   void own(const ModulePtr& module);
 
   const Library* parent_ = nullptr;

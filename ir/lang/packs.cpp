@@ -203,6 +203,7 @@ class PackSolver {
   void read_items(const Ex& e) {
     const auto operand = owner_.lookup(e.text);
     if (!operand || !operand->is_tensor() || operand->tensor->absent) return;
+    owner_.check_rank(e.args.size(), e.span);
     const auto rank = static_cast<int>(operand->tensor->axes.size());
     const Ex* only = nullptr;
     int singles = 0;
@@ -302,9 +303,22 @@ std::vector<Val> Elaborator::expand(const std::vector<ExPtr>& parts, const Ctx& 
     const Ex& inner = *part->args[0];
     const auto found = self_->pack_lengths.find(part.get());
     int n = found != self_->pack_lengths.end() ? found->second : pattern_length(inner, ctx);
-    if (n < 0) n = 1;
+    if (n < 0) {
+      // No pack or list in it: one value, or the elements of a list that it gives, as l[1:].. and f(x)..
+      Val v = eval(inner, ctx.element(0));
+      if (v.is_list())
+        values.insert(values.end(), v.list->begin(), v.list->end());
+      else
+        values.push_back(std::move(v));
+      continue;
+    }
     for (int k = 0; k < n; ++k) values.push_back(eval(inner, ctx.element(k)));
   }
+  int64_t total = 0;
+  for (const Val& v : values) total += v.is_list() ? v.i : 1;
+  if (total > kListLimit)
+    fail(parts[0]->span, "a list of too many elements", fmt::format("{}", total),
+         fmt::format("at most {}", kListLimit));
   return values;
 }
 

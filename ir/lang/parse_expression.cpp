@@ -64,7 +64,15 @@ std::vector<Slot> ExpressionParser::binders() {
       result.back().span = from(result.back().span.begin);
     }
   } while (accept(","));
+  check_dots(result);
   return result;
+}
+
+void ExpressionParser::check_dots(const std::vector<Slot>& slots) const {
+  int count = 0;
+  for (const Slot& s : slots)
+    if (s.kind == Slot::Kind::Dots && ++count == 2)
+      fail(s.span, ".. stands twice in these brackets", "name one of them, as in h..", {}, ".. once");
 }
 
 Slot ExpressionParser::slot() {
@@ -83,7 +91,11 @@ Slot ExpressionParser::slot() {
       s.inclusive = take().text == "<=";
       s.bound = sum();
       if (is(".."))
-        fail(peek().span, "a bound before .. needs a parenthesis", fmt::format("write ({} < ..)..", s.name));
+        fail(peek().span, "a bound before .. needs a parenthesis",
+             fmt::format("write ({} {} {})..", s.name, s.inclusive ? "<=" : "<", to_text(*s.bound)));
+    } else if (is(">") || is(">=") || is("==")) {
+      fail(peek().span, "an index runs from 0 up to its bound", fmt::format("bound it by <, as in {} < 3", s.name),
+           std::string(peek().text), "< or <=");
     } else {
       s.pack = accept("..");
     }
@@ -291,7 +303,9 @@ ExPtr ExpressionParser::read_or_call() {
   const uint32_t begin = first.span.begin;
   if (is(".", 1) || is_open(1)) {
     std::string text = dotted("a name");
-    if (!is("(")) unexpected("( after the name of a definition");
+    if (!is("("))
+      fail(from(begin), "a point belongs in the names of definitions",
+           fmt::format("write {}({})", text.substr(text.rfind('.') + 1), text.substr(0, text.rfind('.'))));
     return call(std::move(text), from(begin));
   }
   auto e = make(Ex::Kind::Read, begin);
@@ -306,6 +320,13 @@ ExPtr ExpressionParser::read_or_call() {
     e->bracketed = true;
     if (!is("]")) e->args = items();
     expect("]");
+    if (is("(") && peek().span.begin == last_end()) {
+      const std::string near =
+          nearest_spelling(e->text, {"sum", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin", "fold"});
+      fail(e->op_span, fmt::format("{} is no reducer", e->text),
+           near.empty() ? "" : fmt::format("did you mean {}", near), {},
+           "sum, prod, max, min, mean, any, all, argmax, argmin or fold");
+    }
   }
   return finish(std::move(e));
 }
@@ -375,7 +396,10 @@ ExPtr ExpressionParser::reducer() {
 
 void ExpressionParser::fold(Ex& e) {
   do {
+    const Span span = peek().span;
     e.names.push_back(name("an accumulator"));
+    if (std::find(e.names.begin(), e.names.end() - 1, e.names.back()) != e.names.end() - 1)
+      fail(span, fmt::format("{} is named twice", e.names.back()), {}, {}, "one meaning for each name");
     expect("=", "and its first value");
     e.args.push_back(expr());
   } while (accept(","));
@@ -394,8 +418,8 @@ void ExpressionParser::exprs(Ex& e, std::string_view role) {
   do e.args.push_back(expr()), ++count;
   while (accept(","));
   if (count != e.names.size())
-    fail(from(begin),
-         fmt::format("the {} of this fold has {} formulas for {} accumulators", role, count, e.names.size()));
+    fail(from(begin), fmt::format("the {} of this fold has {} formula{} for {} accumulator{}", role, count,
+                                  count == 1 ? "" : "s", e.names.size(), e.names.size() == 1 ? "" : "s"));
 }
 
 }  // namespace frit::lang

@@ -21,6 +21,7 @@ class ExpressionParser : protected TokenReader {
   std::string dotted(std::string_view role);
   Slot dots();
   std::vector<Slot> binders();
+  void check_dots(const std::vector<Slot>& slots) const;
   Slot slot();
   std::shared_ptr<Ex> make(Ex::Kind kind, uint32_t begin);
   ExPtr finish(std::shared_ptr<Ex> e);

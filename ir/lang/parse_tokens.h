@@ -29,6 +29,10 @@ class TokenReader {
   const Token& take() {
     const Token& token = peek();
     if (at_ + 1 < tokens_.size()) ++at_;
+    if (token.kind == Kind::Symbol) {
+      if (token.text == "(" || token.text == "[" || token.text == "{") open_.push_back(&token);
+      if (!open_.empty() && (token.text == ")" || token.text == "]" || token.text == "}")) open_.pop_back();
+    }
     return token;
   }
   bool is(std::string_view text, size_t ahead = 0) const {
@@ -42,7 +46,10 @@ class TokenReader {
     return true;
   }
   void expect(std::string_view text, std::string_view role = {}) {
-    if (!accept(text)) unexpected(role.empty() ? fmt::format("{}", text) : fmt::format("{} {}", text, role));
+    if (accept(text)) return;
+    std::string expected = role.empty() ? fmt::format("{}", text) : fmt::format("{} {}", text, role);
+    if (role.empty() && (text == ")" || text == "]")) expected += opened();
+    unexpected(expected);
   }
   uint32_t last_end() const { return at_ == 0 ? 0 : tokens_[at_ - 1].span.end; }
   Span from(uint32_t begin) const { return {begin, std::max(begin, last_end())}; }
@@ -52,9 +59,24 @@ class TokenReader {
     throw SyntaxError{finding_at(*source_, span, std::move(what), std::move(got), std::move(expected), std::move(fix))};
   }
 
-  [[noreturn]] void unexpected(const std::string& expected) const {
+  // " for the ( at 2:13", where the bracket that is open stands on another line.
+  std::string opened() const {
+    if (open_.empty()) return {};
+    const uint32_t begin = open_.back()->span.begin;
+    if (source_->line(begin) == source_->line(peek().span.begin)) return {};
+    return fmt::format(" for the {} at {}:{}", open_.back()->text, source_->line(begin), source_->column(begin));
+  }
+
+  [[noreturn]] void unexpected(const std::string& expected, std::string fix = {}) const {
     const Token& token = peek();
-    if (token.kind == Kind::Bad) fail(token.span, token.string);
+    if (fix.empty()) fix = foreign_fix();
+    if (token.kind == Kind::Bad) fail(token.span, token.string, std::move(fix));
+    // What is missing at the end of a definition is missing there, not at the next.
+    const bool at_end = token.kind == Kind::End || is("def") || is("import");
+    if (at_end && at_ > 0 && source_->line(token.span.begin) != source_->line(last_end() - 1)) {
+      fail({last_end(), last_end()}, "cannot read this", std::move(fix),
+           token.kind == Kind::End ? "the end of the text" : fmt::format("the next {}", token.text), expected);
+    }
     std::string got;
     switch (token.kind) {
       case Kind::End:
@@ -74,10 +96,43 @@ class TokenReader {
         got = std::string(token.text.substr(0, 40));
         break;
     }
-    fail(token.span, "cannot read this", {}, std::move(got), expected);
+    fail(token.span, "cannot read this", std::move(fix), std::move(got), expected);
+  }
+
+  // What is written so elsewhere, in this language.
+  std::string foreign_fix() const {
+    static constexpr std::pair<std::string_view, std::string_view> kForeign[] = {
+        {"**", "write pow(a, b)"},
+        {"&&", "write and"},
+        {"||", "write or"},
+        {"->", "name the result in the body, as in y[m, n] = .."},
+        {"!", "write not"},
+        {"?", "write select(condition, a, b)"},
+        {"'", "write a string in double quotes"},
+        {"\xe2\x80\x93", "write -"},
+        {"\xe2\x80\x94", "write -"},
+        {"\xe2\x88\x92", "write -"},
+        {"\xc3\x97", "write *"},
+        {"\xc3\xb7", "write /"},
+        {"\xe2\x89\xa4", "write <="},
+        {"\xe2\x89\xa5", "write >="},
+        {"\xe2\x89\xa0", "write !="},
+        {"\xe2\x80\x9c", "write a string in \"straight\" quotes"},
+        {"\xe2\x80\xa6", "write .."}};
+    const Token& token = peek();
+    const std::string_view text = source_->text();
+    for (const auto& [written, fix] : kForeign)
+      for (const size_t back : {size_t{0}, size_t{1}})
+        if (token.span.begin >= back && written.size() > back &&
+            text.substr(token.span.begin - back, written.size()) == written &&
+            (written.size() == 1 || written[0] != '-' || back == 0))
+          return std::string(fix);
+    if (token.text == ".") return "write digits on both sides of a point, as in 1.0 or 0.5";
+    return {};
   }
 
   void skip_to_definition() {
+    open_.clear();
     if (peek().kind != Kind::End && peek().span.end == last_end()) take();
     while (peek().kind != Kind::End && !is("def")) take();
   }
@@ -100,13 +155,22 @@ class TokenReader {
     TokenReader& parser_;
   };
 
+  // Where a reserved word stands for a name.
+  std::string another_name() const {
+    const Kind kind = peek().kind;
+    const bool reserved = kind == Kind::Reducer || kind == Kind::DType || kind == Kind::Keyword;
+    if (!reserved || is("def") || is("import")) return {};
+    return fmt::format("choose another name, as in {}_", peek().text);
+  }
+
   std::string name(std::string_view role) {
-    if (peek().kind != Kind::Name) unexpected(std::string(role));
+    if (peek().kind != Kind::Name) unexpected(std::string(role), another_name());
     return std::string(take().text);
   }
 
   SourcePtr source_;
   std::vector<Token> tokens_;
+  std::vector<const Token*> open_;  // brackets that are not closed yet
   size_t at_ = 0;
   int nesting_ = 0;
 };

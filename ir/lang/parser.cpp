@@ -30,7 +30,9 @@ class Parser : private ExpressionParser {
           defined = true;
           result.definitions.push_back(definition());
         } else {
-          unexpected("def or import");
+          const std::string_view word = peek().text;
+          const bool meant = word.starts_with("def") || word == "function" || word == "func" || word == "fn";
+          unexpected("def or import", meant ? "write def" : "");
         }
       } catch (SyntaxError& error) {
         findings.push_back(std::move(error.finding));
@@ -72,10 +74,25 @@ class Parser : private ExpressionParser {
     expect(")", "after the operands, or `;` before the attributes");
     check_names(*def);
     def->body = body();
+    check_returns(def->body.statements, true);
     if (is("grad")) def->gradient = gradient();
     def->span = from(begin);
     if (peek().kind != Kind::End && !is("def")) unexpected("the next def, or the end of the text");
+    open_.clear();
     return def;
+  }
+
+  // A return is the last statement of the definition, or of a branch of an `if` that is last.
+  void check_returns(const std::vector<Stmt>& block, bool is_last) const {
+    for (size_t i = 0; i < block.size(); ++i) {
+      const Stmt& s = block[i];
+      const bool last = is_last && i + 1 == block.size();
+      if (s.kind == Stmt::Kind::Return && !last)
+        fail(s.span, "return is not the last statement here", "name the result in a let, and return it at the end", {},
+             "a return at the end of the definition, or of a branch of an if that ends it");
+      check_returns(s.then_block, last);
+      check_returns(s.else_block, last);
+    }
   }
 
   void check_names(const Definition& def) const {
@@ -127,12 +144,14 @@ class Parser : private ExpressionParser {
       }
       expect("]");
       p.dims_span = from(dims_begin);
+      check_dots(p.dims);
     }
     if (accept(":")) {
       do {
         if (peek().kind != Kind::Name && peek().kind != Kind::DType) unexpected("a dtype, or float, int, num");
         if (peek().kind == Kind::Name && peek().text != "float" && peek().text != "int" && peek().text != "num")
-          fail(peek().span, fmt::format("{} is not a type", peek().text), {}, {}, "a dtype, or float, int, num");
+          fail(peek().span, fmt::format("{} is not a type", peek().text), familiar_dtype(peek().text), {},
+               "a dtype, or float, int, num");
         p.types.emplace_back(take().text);
       } while (accept("|"));
     }
@@ -212,7 +231,8 @@ class Parser : private ExpressionParser {
     } else if (is("{")) {
       result.statements = block();
     } else {
-      if (peek().kind != Kind::Name) unexpected("a body: = formula, a let or { }");
+      if (peek().kind != Kind::Name)
+        unexpected("a body: = formula, a let or { }", is(":") ? "leave the : out" : another_name());
       result.form = BodyForm::Let;
       result.statements.push_back(let());
     }
@@ -236,7 +256,18 @@ class Parser : private ExpressionParser {
     if (is("require")) return require();
     if (is("return")) return return_statement();
     if (peek().kind == Kind::Name) return let();
-    unexpected("a statement: a let, if, for, require, return, or }");
+    unexpected(fmt::format("a statement: a let, if, for, require, return, or }}{}", opened()),
+               is(";") ? "leave it out: white space separates statements" : another_name());
+  }
+
+  // Words that a let without = may have been meant for.
+  std::string meant_for(const Stmt& s) const {
+    const std::string& word = s.targets[0].name;
+    if (is("==")) return "write =";
+    if (is("+=") || is("*=")) return "a local has one value: give the new one another name";
+    if (word == "elif" || word == "elseif") return "write else if";
+    const std::string near = nearest_spelling(word, {"return", "require", "if", "for", "else"});
+    return near.empty() ? "" : fmt::format("did you mean {}", near);
   }
 
   Stmt let() {
@@ -244,7 +275,7 @@ class Parser : private ExpressionParser {
     const uint32_t begin = peek().span.begin;
     do s.targets.push_back(target());
     while (accept(","));
-    if (!accept("=")) unexpected("= and a formula");
+    if (!accept("=")) unexpected("= and a formula", meant_for(s));
     s.value = part();
     s.span = from(begin);
     return s;
@@ -316,8 +347,25 @@ class Parser : private ExpressionParser {
     if (peek().kind != Kind::String) unexpected("a message, as a string");
     s.message_span = peek().span;
     s.message = take().string;
+    check_message(s.message, s.message_span);
     s.span = from(begin);
     return s;
+  }
+
+  // What is between { and } is a formula.
+  void check_message(const std::string& message, Span span) const {
+    for (size_t at = message.find('{'); at != std::string::npos; at = message.find('{', at)) {
+      const size_t close = message.find('}', at);
+      if (close == std::string::npos) fail(span, "this { has no }");
+      const std::string formula = message.substr(at + 1, close - at - 1);
+      try {
+        Parser(std::make_shared<Source>("message", formula)).lone_expression();
+      } catch (const InputError& error) {
+        fail(span, fmt::format("cannot read {{{}}} in this message", formula), {}, error.findings().front().got,
+             error.findings().front().expected);
+      }
+      at = close;
+    }
   }
 
   Stmt return_statement() {

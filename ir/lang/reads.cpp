@@ -32,6 +32,7 @@ const Ex& inner_of(const Ex& e) {
 
 int Elaborator::add_record(Record record) {
   record.scope = active_;
+  record.inner_from = innermost_;
   if (!reducers_.empty()) record.reducer = reducers_.back();
   records_.push_back(std::move(record));
   return static_cast<int>(records_.size()) - 1;
@@ -39,14 +40,17 @@ int Elaborator::add_record(Record record) {
 
 // A read of the whole tensor at the broadcast indices of a whole-tensor formula.
 Val Elaborator::whole_read(const TensorPtr& tensor) {
-  int id = -1;
-  for (size_t i = 0; i < records_.size(); ++i)
-    if (records_[i].whole && records_[i].tensor == tensor) id = static_cast<int>(i);
-  if (id < 0) {
+  // Trial evaluations of folds take records back, so that what is remembered may be gone.
+  const auto known = whole_records_.find(tensor.get());
+  int id = known == whole_records_.end() ? -1 : known->second;
+  const bool valid = id >= 0 && static_cast<size_t>(id) < records_.size() && records_[static_cast<size_t>(id)].whole &&
+                     records_[static_cast<size_t>(id)].tensor == tensor;
+  if (!valid) {
     Record record;
     record.tensor = tensor;
     record.whole = true;
     id = add_record(std::move(record));
+    whole_records_[tensor.get()] = id;
   }
   const DType stored = compute_dtype(graph_.type(tensor->has_value ? tensor->value : tensor->split).dtype);
   return scalar_val(cast(provisional(stored, id, {}), compute_dtype(tensor->nominal)), tensor->nominal, tensor->shape);
@@ -59,7 +63,10 @@ Record::Part Elaborator::position(const Ex& item, const Ctx& ctx) {
   inner.whole = false;
   inner.bracket = true;
   auto* const outer = std::exchange(exact_, &part.exact);
+  const int64_t before = steps_;
   Val v = eval(item, inner);
+  if (steps_ - before > kPositionLimit)
+    fail(item.span, fmt::format("this position takes more than {} steps to work out", kPositionLimit));
   if (v.is_tensor()) v = to_scalar(v, inner, item.span);
   exact_ = outer;
   part.position = to_index(v, item.span);
@@ -78,16 +85,25 @@ std::vector<Record::Part> Elaborator::parts_of(const Tensor& tensor, const Ex& e
     const Ex& x = inner_of(item);
     Item entry{false, {}, &item};
     if (x.kind == Ex::Kind::Tuple) {
-      for (const ExPtr& part : x.args) {
-        if (part->kind != Ex::Kind::Pack) {
-          entry.parts.push_back(position(*part, c));
-          continue;
+      // Tuples in it are written out: an axis of (a, (b, c)) has three factors.
+      const auto parts = [&](auto& self, const Ex& tuple, const Ctx& at) -> void {
+        for (const ExPtr& part : tuple.args) {
+          const Ex& inside = inner_of(part->kind == Ex::Kind::Pack ? *part->args[0] : *part);
+          const auto one = [&](const Ctx& element) {
+            if (inside.kind == Ex::Kind::Tuple) return self(self, inside, element);
+            entry.parts.push_back(position(inside, element));
+          };
+          if (part->kind != Ex::Kind::Pack) {
+            one(at);
+            continue;
+          }
+          const auto found = self_->pack_lengths.find(part.get());
+          int n = found != self_->pack_lengths.end() ? found->second : pattern_length(*part->args[0], at);
+          if (n < 0) n = 1;
+          for (int k = 0; k < n; ++k) one(at.element(k));
         }
-        const auto found = self_->pack_lengths.find(part.get());
-        int n = found != self_->pack_lengths.end() ? found->second : pattern_length(*part->args[0], c);
-        if (n < 0) n = 1;
-        for (int k = 0; k < n; ++k) entry.parts.push_back(position(*part->args[0], c.element(k)));
-      }
+      };
+      parts(parts, x, c);
     } else {
       entry.parts.push_back(position(x, c));
     }
@@ -95,6 +111,7 @@ std::vector<Record::Part> Elaborator::parts_of(const Tensor& tensor, const Ex& e
   };
   size_t fixed = 0;
   const Ex* open = nullptr;
+  check_rank(e.args.size(), e.span);
   for (const ExPtr& item : e.args) {
     if (item->kind == Ex::Kind::Dots) {
       for (const Item& other : items)

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "ir/lang/elaborate.h"
 
@@ -18,6 +19,8 @@ int Elaborator::add_var(std::string name, Span span, int64_t extent, bool reduce
   var.span = span;
   var.extent = extent;
   var.reduced = reduced;
+  if (active_.size() >= kIndexLimit)
+    fail(span, "too many indices are bound here", {}, fmt::format("at most {}", kIndexLimit));
   vars_.push_back(std::move(var));
   bounds_.push_back(nullptr);
   active_.push_back(static_cast<int>(vars_.size()) - 1);
@@ -49,10 +52,18 @@ int Elaborator::bind_name(const Slot& slot, Frame* frame, bool left, int element
     ctx.place = Place::Extent;
     ctx.bracket = true;
     ctx.elem = element;
-    if (!left) self_->frames.push_back(*frame);  // the indices before this one are outside it
+    const int64_t before = steps_;
+    const size_t innermost = std::exchange(innermost_, active_.size());  // a bound is read for the outer indices
+    if (!left) self_->frames.push_back(*frame);                          // the indices before this one are outside it
     Val v = eval(*slot.bound, ctx);
+    innermost_ = innermost;
+    if (steps_ - before > kPositionLimit)
+      fail(slot.bound->span, fmt::format("this bound takes more than {} steps to work out", kPositionLimit));
     if (v.is_tensor()) v = to_scalar(v, ctx, slot.bound->span);
     if (!left) self_->frames.pop_back();
+    if (!v.is_int() && !v.is_scalar() && v.kind != Val::Kind::Choice)
+      fail(slot.bound->span, fmt::format("the bound of {} is no integer", slot.name), to_string(v), "an integer",
+           v.kind == Val::Kind::Float ? "write // to round a quotient down" : "");
     Expr e = to_index(v, slot.bound->span);
     if (slot.inclusive) e = e + index_constant(1);
     if (e.is_constant()) {
@@ -69,8 +80,7 @@ int Elaborator::bind_name(const Slot& slot, Frame* frame, bool left, int element
       bound = e;
     }
   }
-  if (self_->attrs.contains(slot.name) && !dim)
-    fail(slot.span, fmt::format("{} is an attribute already", slot.name), {}, "one meaning for each name");
+  check_index_name(slot);
   const int var = add_var(slot.name, slot.span, extent, !left);
   IndexVar& info = vars_.back();
   info.bound = bound;
@@ -185,6 +195,7 @@ std::vector<LeftAxis> Elaborator::bind(const std::vector<Slot>& slots, Frame* fr
     for (LeftAxis& axis : mine) axes.push_back(std::move(axis));
   }
   if (binder == Binder::Reducer) return axes;
+  check_rank(axes.size(), span);
   const auto rank = static_cast<int64_t>(axes.size());
   for (const Consecutive& run : runs)
     for (int k = 0; k < run.count; ++k)
@@ -254,6 +265,7 @@ Val Elaborator::reduce(const Ex& e, const Ctx& ctx) {
   if (e.args.size() == 2 && !arg) fail(e.args[1]->span, fmt::format("{} takes one formula", e.text));
   Frame frame;
   const size_t outer_active = active_.size();
+  const size_t innermost = std::exchange(innermost_, outer_active);
   std::vector<const Ex*> bodies;
   for (const ExPtr& body : e.args) bodies.push_back(body.get());
   std::vector<int> inner;
@@ -269,6 +281,7 @@ Val Elaborator::reduce(const Ex& e, const Ctx& ctx) {
   reducers_.pop_back();
   self_->frames.pop_back();
   active_.resize(outer_active);
+  innermost_ = innermost;
 
   DType nominal = own_dtype(v, e.args[0]->span);
   const bool logical = e.text == "any" || e.text == "all";
@@ -362,7 +375,11 @@ std::vector<Val> Elaborator::fold(const Ex& e, const Ctx& ctx) {
   const size_t n = e.names.size();
   const Ctx value = ctx.at(Place::Value);
   std::vector<Val> init;
-  for (size_t k = 0; k < n; ++k) init.push_back(to_scalar(eval(*e.args[k], value), value, e.args[k]->span));
+  const size_t innermost = std::exchange(innermost_, active_.size());
+  for (size_t k = 0; k < n; ++k) {
+    check_accumulator_name(e.names[k], e.args[k]->span);
+    init.push_back(to_scalar(eval(*e.args[k], value), value, e.args[k]->span));
+  }
 
   Frame frame;
   const size_t outer_active = active_.size();
@@ -398,6 +415,7 @@ std::vector<Val> Elaborator::fold(const Ex& e, const Ctx& ctx) {
   self_->frames.pop_back();
   reducers_.pop_back();
   active_.resize(outer_active);
+  innermost_ = innermost;
 
   std::vector<Val> results;
   if (inner.empty()) {

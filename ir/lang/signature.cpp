@@ -17,6 +17,14 @@ std::string dims_text(const std::vector<Slot>& dims) {
   return text;
 }
 
+std::string counted_axes(size_t n) { return fmt::format("{} ax{}s", n, n == 1 ? "i" : "e"); }
+
+// The extent that an attribute gives element k of a dim or pack of its name; -1 if none.
+int64_t given_extent(const Val& value, size_t k) {
+  if (value.is_int()) return value.i;
+  return value.is_list() && k < value.list->size() && (*value.list)[k].is_int() ? (*value.list)[k].i : -1;
+}
+
 // What people call the elements of an axis, for messages.
 std::string_view unit_of(const Slot& slot) {
   for (const Slot& part : slot.parts)
@@ -217,8 +225,9 @@ void Elaborator::match_signature() {
     for (const Slot& part : slot.parts) self(self, part);
   };
   std::vector<std::pair<const Param*, TensorPtr>> open;
-  for (const Param& param : self_->def->params) {
+  for (const Param& param : self_->def->params)
     for (const Slot& slot : param.dims) declare(declare, slot);
+  for (const Param& param : self_->def->params) {
     if (self_->dims.contains(param.name) && !param.is_const)
       fail(param.name_span, fmt::format("{} is an operand and a dim", param.name), {}, "one meaning for each name");
     const auto at = self_->params.find(param.name);
@@ -227,7 +236,9 @@ void Elaborator::match_signature() {
   }
   for (auto& [name, dim] : self_->dims)
     if (dim.pack) dim.extents.clear(), dim.from.clear();
-  bool last_try = false;
+  // What rounds leave open is guessed, in this order: 1, a pack at an integer takes all axes from there; 2, a number
+  // given for a pack stands for a list of one.
+  int guess = 0;
   while (!open.empty()) {
     const auto snapshot = [&] {
       size_t known = 0;
@@ -242,7 +253,7 @@ void Elaborator::match_signature() {
     for (size_t i = 0; i < open.size();) {
       bool done = false;
       try {
-        done = match_operand(*open[i].first, open[i].second, last_try);
+        done = match_operand(*open[i].first, open[i].second, guess);
       } catch (const NotYet& not_yet) {
         missing = not_yet.dim;
       }
@@ -252,11 +263,11 @@ void Elaborator::match_signature() {
         ++i;
     }
     if (!findings_.empty()) throw_findings();
-    if (open.size() < count || snapshot() > before) continue;
-    if (!last_try) {
-      last_try = true;  // a number given for a pack stands for a list of one
+    if (open.size() < count || snapshot() > before) {
+      guess = 0;
       continue;
     }
+    if (++guess <= 2) continue;
     const auto& [param, tensor] = open.front();
     fail(param->dims_span, fmt::format("cannot solve the dims of {}", param->name),
          fmt::format("{} {}", param->name, type_text(*tensor)),
@@ -298,7 +309,22 @@ std::vector<int> Elaborator::place(const std::vector<std::optional<int64_t>>& fi
   return real;
 }
 
-bool Elaborator::match_operand(const Param& param, TensorPtr& tensor, bool last_try) {
+// "h.. is 2 axes, from x f32[2, 3]"
+std::string Elaborator::known_pack(const std::string& name) {
+  const Dim* dim = find_dim(name);
+  const auto value = attribute(name);
+  const bool from_operand = dim && dim->length > 0 && !dim->from[0].empty();
+  const auto n = static_cast<size_t>(std::max(value && value->is_list() ? static_cast<int>(value->list->size())
+                                              : dim                     ? dim->length
+                                                                        : 0,
+                                              0));
+  return fmt::format("{}.. is {}, from {}", name, counted_axes(n),
+                     from_operand ? dim->from[0]
+                     : value      ? "the attribute"
+                                  : "another operand");
+}
+
+bool Elaborator::match_operand(const Param& param, TensorPtr& tensor, int guess) {
   const auto rank = static_cast<int>(tensor->shape.size());
   struct Item {
     const Slot* slot;
@@ -310,23 +336,36 @@ bool Elaborator::match_operand(const Param& param, TensorPtr& tensor, bool last_
   for (const Slot& slot : param.dims) {
     Item item{&slot, 1, std::nullopt};
     if (slot.at) item.at = eval_static(*slot.at);
-    if (item.at && !item.at->is_int() && !item.at->is_list())
+    const auto is_int = [](const Val& v) { return v.is_int(); };
+    if (item.at && !item.at->is_int() &&
+        !(item.at->is_list() && std::all_of(item.at->list->begin(), item.at->list->end(), is_int)))
       fail(slot.at->span, "an axis is an integer or a list of them", to_string(*item.at));
+    const bool at_list = item.at && item.at->is_list();
+    if (at_list && !slot.pack && item.at->list->size() != 1)
+      fail(slot.at->span, fmt::format("{} is one axis", to_text(slot)), to_string(*item.at), "one place");
     if (slot.kind == Slot::Kind::Dots) {
       item.count = -1;
     } else if (slot.pack) {
       if (slot.kind != Slot::Kind::Name) unsupported(slot.span, "a pack of tuples in a signature");
       item.count = pack_length(slot);
-      if (item.at && item.at->is_list()) item.count = static_cast<int>(item.at->list->size());
-      if (item.count < 0 && item.at && item.at->is_int()) {
-        // At an integer it takes all axes from there to the last.
+      if (at_list && item.count >= 0 && static_cast<size_t>(item.count) != item.at->list->size())
+        fail(slot.at->span, fmt::format("{}.. has two lengths", slot.name), known_pack(slot.name),
+             counted_axes(item.at->list->size()));
+      if (at_list) item.count = static_cast<int>(item.at->list->size());
+      if (item.at && item.at->is_int()) {
         const int64_t near = std::clamp(item.at->i, -kFar, kFar), at = near < 0 ? near + rank : near;
         if (at < 0 || at > rank)
           fail(slot.at->span, fmt::format("{} has no axis {}", param.name, item.at->i),
                fmt::format("{} {}", param.name, type_text(*tensor)), fmt::format("an axis from {} to {}", -rank, rank));
-        item.count = rank - static_cast<int>(at);
+        const int rest = rank - static_cast<int>(at);
+        if (item.count < 0 && guess == 0) return false;
+        if (item.count < 0) item.count = rest;
+        if (item.count > rest)
+          fail(slot.span, fmt::format("{}.. does not fit at axis {} of {}", slot.name, item.at->i, param.name),
+               fmt::format("{}, {} {}", known_pack(slot.name), param.name, type_text(*tensor)),
+               fmt::format("at most {} from there", counted_axes(static_cast<size_t>(rest))));
       }
-      if (item.count < 0 && last_try && attribute(slot.name)) item.count = 1;
+      if (item.count < 0 && guess >= 2 && attribute(slot.name)) item.count = 1;
     }
     items.push_back(item);
   }
@@ -338,10 +377,15 @@ bool Elaborator::match_operand(const Param& param, TensorPtr& tensor, bool last_
       open = static_cast<int>(i);
     }
   }
-  if (known > rank || (open < 0 && known != rank))
+  if (known > rank || (open < 0 && known != rank)) {
+    std::string packs;
+    for (const Item& item : items)
+      if (item.slot->pack && item.count >= 0 && !item.slot->at) packs += ", where " + known_pack(item.slot->name);
     fail(param.name_span, fmt::format("{} has rank {}", param.name, rank),
          fmt::format("{} {}", param.name, type_text(*tensor)),
-         fmt::format("{}{} axes: [{}]", open < 0 ? "" : "at least ", known, dims_text(param.dims)));
+         fmt::format("{}{}: [{}]{}", open < 0 ? "" : "at least ", counted_axes(static_cast<size_t>(known)),
+                     dims_text(param.dims), packs));
+  }
   if (open >= 0) items[static_cast<size_t>(open)].count = rank - known;
 
   std::vector<std::optional<int64_t>> fixed;
@@ -398,8 +442,8 @@ bool Elaborator::learn(const std::string& name, int element, int64_t extent, con
   int64_t& known = dim.extents[at];
   if (known < 0) {
     if (const auto value = attribute(name)) {
-      const Val& given = value->is_list() ? (*value->list)[at] : *value;
-      if (given.is_int()) known = given.i, dim.from[at] = "the attribute";
+      known = given_extent(*value, at);
+      if (known >= 0) dim.from[at] = "the attribute";
     }
   }
   if (known < 0) {
@@ -457,7 +501,7 @@ bool Elaborator::solve_axis(const Param& param, const Slot& slot, int64_t extent
       }
       for (int k = 0; k < length; ++k) {
         int64_t& known = dim.extents[static_cast<size_t>(k)];
-        if (known < 0 && value) known = value->is_list() ? (*value->list)[static_cast<size_t>(k)].i : value->i;
+        if (known < 0 && value) known = given_extent(*value, static_cast<size_t>(k));
         list.push_back({part.name, k, known, &part});
       }
       return true;

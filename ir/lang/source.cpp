@@ -79,14 +79,27 @@ std::string Source::excerpt(Span span) const {
                      std::string(marked > 1 ? marked - 1 : 0, '~'));
 }
 
+namespace {
+
+// Names and values that are shown may be as long as the text.
+std::string shortened(std::string text) {
+  constexpr size_t kLongest = 600;
+  if (text.size() <= kLongest) return text;
+  size_t end = kLongest;
+  while (end > 0 && is_continuation(text[end])) --end;
+  return text.substr(0, end) + "...";
+}
+
+}  // namespace
+
 Finding finding_at(const Source& source, Span span, std::string what, std::string got, std::string expected,
                    std::string fix) {
   return Finding{.where = source.where(span.begin),
-                 .what = std::move(what),
+                 .what = shortened(std::move(what)),
                  .excerpt = source.excerpt(span),
-                 .got = std::move(got),
-                 .expected = std::move(expected),
-                 .fix = std::move(fix),
+                 .got = shortened(std::move(got)),
+                 .expected = shortened(std::move(expected)),
+                 .fix = shortened(std::move(fix)),
                  .from = {}};
 }
 

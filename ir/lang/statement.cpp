@@ -56,7 +56,7 @@ void Elaborator::indexed_let(const Stmt& stmt) {
   std::vector<Val> values =
       stmt.targets.size() > 1 ? eval_multi(*stmt.value, ctx) : std::vector<Val>{eval(*stmt.value, ctx)};
   if (values.size() < stmt.targets.size())
-    fail(stmt.value->span, fmt::format("{} targets for {} results", stmt.targets.size(), values.size()));
+    fail(stmt.value->span, fmt::format("{} targets for {}", stmt.targets.size(), counted(values.size(), "result")));
   for (size_t i = 0; i < stmt.targets.size(); ++i) {
     values[i] = to_scalar(values[i], ctx, stmt.value->span);
     if (!values[i].is_scalar()) {
@@ -240,7 +240,7 @@ void Elaborator::report_unknown(size_t first_record, size_t first_var, const Stm
   }
   std::string got = "no read names it", expected = "a read whose position is affine in it, or a bound";
   if (!together.empty()) {
-    got = fmt::format("one read that names both: {}", together);
+    got = fmt::format("one read that names {}: {}", unknown.size() > 2 ? "them all" : "both", together);
     expected = "one unknown per position, or a bound";
   } else if (!other.empty()) {
     got = fmt::format("a position that is not affine in it: {}", other);
@@ -270,14 +270,25 @@ void Elaborator::prove(size_t first_record) {
   for (size_t r = first_record; r < records_.size(); ++r) {
     Record& record = records_[r];
     if (record.whole || record.pending >= 0) continue;
-    const bool empty = std::any_of(record.scope.begin(), record.scope.end(),
-                                   [&](int var) { return vars_[static_cast<size_t>(var)].extent == 0; });
+    const bool empty = is_never_read(record);
     for (Record::Part& part : record.parts) {
       part.position = with_known_extents(part.position, vars_);
       part.proven = empty;
       if (!empty) prove_part(record, part);
     }
   }
+}
+
+// Whether some index around it has an empty range. A reduction is a tensor of its own over the indices it mentions: an
+// outer one that it does not mention keeps none of its reads from happening.
+bool Elaborator::is_never_read(const Record& record) {
+  for (size_t i = 0; i < record.scope.size(); ++i) {
+    const int var = record.scope[i];
+    if (vars_[static_cast<size_t>(var)].extent != 0) continue;
+    const auto names = [&](const Record::Part& part) { return ranges_.mentions(part.position, var); };
+    if (i >= record.inner_from || std::any_of(record.parts.begin(), record.parts.end(), names)) return true;
+  }
+  return false;
 }
 
 void Elaborator::prove_part(Record& record, Record::Part& part) {
@@ -388,9 +399,16 @@ void Elaborator::report_range(const Record& record, const Record::Part& part, In
 }
 
 void Elaborator::report_unbound(const Ex& item, const Stmt& stmt) {
+  // Where a reducer stands beside, the read belongs into it, or the axis to the result.
+  const auto reduces = [](const auto& self, const Ex& e) -> bool {
+    return e.kind == Ex::Kind::Reduce || e.kind == Ex::Kind::Fold ||
+           std::any_of(e.args.begin(), e.args.end(), [&](const ExPtr& arg) { return arg && self(self, *arg); });
+  };
   note(finding(item.span, fmt::format("{} is not bound", item.text), fmt::format("{} on the right only", item.text),
                fmt::format("{} left of =, or in a reducer's brackets", item.text),
-               fmt::format("write sum[{}]({})", item.text, text(stmt.value->span))));
+               reduces(reduces, *stmt.value)
+                   ? fmt::format("give {} the axis {}, or read this in the reducer", stmt.targets[0].name, item.text)
+                   : fmt::format("write sum[{}]({})", item.text, text(stmt.value->span))));
 }
 
 }  // namespace frit::lang

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace frit::lang {
 
@@ -46,6 +47,8 @@ Val dtype_val(DType value) {
 Val list_val(std::vector<Val> items) {
   Val v;
   v.kind = Val::Kind::List;
+  for (const Val& item : items)
+    if (__builtin_add_overflow(v.i, item.is_list() ? item.i : 1, &v.i)) v.i = std::numeric_limits<int64_t>::max();
   v.list = std::make_shared<const std::vector<Val>>(std::move(items));
   return v;
 }

@@ -16,7 +16,7 @@ using TensorPtr = std::shared_ptr<Tensor>;
 struct Val {
   enum class Kind : uint8_t { None, Int, Float, Bool, String, DType, List, Scalar, Choice, Tensor };
   Kind kind = Kind::None;
-  int64_t i = 0;                         // Int; Bool as 0 or 1
+  int64_t i = 0;                         // Int; Bool as 0 or 1; List: elements, also those of lists in it
   bool wide = false;                     // Int: a literal above the largest i64
   double f = 0;                          // Float
   std::string s;                         // String

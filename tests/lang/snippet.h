@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -18,10 +19,13 @@ struct OperandSpec {
   bool absent = false;
   std::vector<int64_t> constant;  // of a const operand
   bool is_const = false;
+  std::optional<lang::StaticValue> literal = {};  // of a const operand, where it is no list of integers
 };
-inline OperandSpec f32(std::vector<int64_t> shape) { return {DType::F32, std::move(shape), false, {}, false}; }
-inline OperandSpec of(DType dtype, std::vector<int64_t> shape) { return {dtype, std::move(shape), false, {}, false}; }
-inline OperandSpec absent() { return {DType::F32, {}, true, {}, false}; }
+inline OperandSpec f32(std::vector<int64_t> shape) { return {DType::F32, std::move(shape), false, {}, false, {}}; }
+inline OperandSpec of(DType dtype, std::vector<int64_t> shape) {
+  return {dtype, std::move(shape), false, {}, false, {}};
+}
+inline OperandSpec absent() { return {DType::F32, {}, true, {}, false, std::nullopt}; }
 
 /// The library of layers, read from its folder.
 inline const Library& layers() {
@@ -56,7 +60,7 @@ inline Built build(const Library& library, const std::string& name, const std::v
     if (operands[i].absent)
       values.emplace_back(std::monostate{});
     else if (operands[i].is_const)
-      values.emplace_back(lang::StaticValue(operands[i].constant));
+      values.emplace_back(operands[i].literal.value_or(lang::StaticValue(operands[i].constant)));
     else
       values.emplace_back(
           built.graph.add_input("x" + std::to_string(i), {operands[i].dtype, make_shape(operands[i].shape)}));

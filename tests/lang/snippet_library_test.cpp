@@ -93,7 +93,9 @@ TEST(SnippetLibrary, ImportsAreRelativeAndNotPassedOn) {
             std::string::npos);
   EXPECT_NE(error_of([&] { Library().add("import \"none.frit\"", folder.file("top.frit")); }).find("cannot read"),
             std::string::npos);
-  EXPECT_NE(error_of([&] { Library().add("import \"loop.frit\"", folder.file("top.frit")); }).find("deep"),
+  EXPECT_NE(error_of([&] {
+              Library().add("import \"loop.frit\"", folder.file("top.frit"));
+            }).find("loop.frit imports itself"),
             std::string::npos);
 }
 
@@ -108,9 +110,10 @@ TEST(SnippetLibrary, ConstantsAreReadFromTheGraph) {
   EXPECT_EQ(to_string(graph.type(instantiate(graph, library, library.get("f"), {x, lang::StaticValue(L{0})})[0])),
             "f32[3]");
   EXPECT_EQ(to_string(graph.type(instantiate(graph, library, library.get("f"), {x})[0])), "f32[2, 3]");
-  EXPECT_NE(
-      error_of([&] { instantiate(graph, library, library.get("f"), {x, x}); }).find("must be known when compiled"),
-      std::string::npos);
+  EXPECT_NE(error_of([&] {
+              instantiate(graph, library, library.get("f"), {x, x});
+            }).find("must be known when compiled"),
+            std::string::npos);
 }
 
 TEST(SnippetLibrary, DocumentationIsTheCommentAbove) {

@@ -17,7 +17,8 @@ inline Array array_of(const RowTensor& row) {
     if (is_float(row.dtype))
       array.set_float(i, row.at(i));
     else
-      array.set_int(i, static_cast<int64_t>(row.at(i)));
+      array.set_int(i, row.at(i) < 0x1p63 ? static_cast<int64_t>(row.at(i))
+                                          : static_cast<int64_t>(static_cast<uint64_t>(row.at(i))));
   }
   return array;
 }
