@@ -49,7 +49,7 @@ int report(const Error& error) {
 }
 
 void add_subject(CLI::App& app, SubjectOptions& subject) {
-  app.add_option("file", subject.file, "MODEL.onnx or FILE.frit")->required();
+  app.add_option("file", subject.file, "MODEL.onnx, FILE.frit or a layer of the library, as in softmax")->required();
   app.add_option("--def", subject.definition, "definition of FILE.frit, as in --def softmax");
   app.add_option("--input", subject.inputs, "array of an input, as in --input x=x.npy");
   app.add_option("--shape", subject.shapes, "shape of an input, as in --shape x=1,3,64,64 or --shape f=8,16:f16");
@@ -82,7 +82,7 @@ void add_show(CLI::App& app, ShowOptions& options) {
   CLI::App& show = *app.add_subcommand("show", "print any stage of a model or a snippet");
   add_subject(show, options.subject);
   show.add_option("--stage", options.stage,
-                  "snippet, graph, groups, schedule, kernel, source, asm or plan, as in --stage source");
+                  "doc, snippet, graph, groups, schedule, kernel, source, asm or plan, as in --stage doc");
   show.add_option("--kernel", options.kernel, "one kernel only, as in --kernel softmax");
   show.add_flag("--json", options.json, "one object on standard output, as in frit show f.frit --json");
   show.callback([&options] { cli::show(options); });

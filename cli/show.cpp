@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cli/commands.h"
+#include "cli/doc.h"
 #include "cli/print.h"
 #include "codegen/kernel/kernel.h"
 #include "compiler/plan/build.h"
@@ -32,10 +33,11 @@ class Shower {
         {"groups", {&Shower::groups, BuildStage::Places}},   {"schedule", {&Shower::schedule, BuildStage::Kernels}},
         {"kernel", {&Shower::kernel, BuildStage::Kernels}},  {"source", {&Shower::source, BuildStage::Sources}},
         {"asm", {&Shower::assembly, BuildStage::Sources}},   {"plan", {&Shower::plan, BuildStage::Sources}}};
+    if (options_.stage == "doc") return documentation(options_.subject);
     const auto stage = stages.find(options_.stage);
     if (stage == stages.end())
       throw InputError(finding("--stage", "there is no such stage", options_.stage,
-                               "snippet, graph, groups, schedule, kernel, source, asm or plan"));
+                               "doc, snippet, graph, groups, schedule, kernel, source, asm or plan"));
     subject_ = load_subject(options_.subject);
     if (options_.stage != "snippet") build_ = build(subject_.graph, machine_of(cache_), stage->second.until);
     if (!options_.kernel.empty() && stage->second.until != BuildStage::Places) check_kernel();

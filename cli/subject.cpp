@@ -121,10 +121,10 @@ lang::StaticValue static_of(const Array& array) {
 class SnippetLoader {
  public:
   SnippetLoader(const SubjectOptions& options, Words& words)
-      : options_(options), words_(words), library_(&standard_library(), read_file(options.file), options.file) {}
+      : options_(options), words_(words), named_(named_definition(options)) {}
 
   Subject run() {
-    const lang::Definition& definition = choose();
+    const lang::Definition& definition = *named_.definition;
     const lang::Interface interface = lang::interface_of(definition);
     for (const lang::Interface::Operand& operand : interface.operands) add_operand(operand);
     words_.check_all_used(names_);
@@ -134,27 +134,13 @@ class SnippetLoader {
     subject_.name = definition.name;
     subject_.text = lang::to_text(definition);
     const std::vector<Value> results =
-        lang::instantiate(subject_.graph, library_, definition, operands_, attributes, definition.name);
+        lang::instantiate(subject_.graph, *named_.library, definition, operands_, attributes, definition.name);
     for (size_t r = 0; r < results.size(); ++r)
       subject_.graph.add_output(results.size() == 1 ? "y" : fmt::format("y{}", r), results[r]);
     return std::move(subject_);
   }
 
  private:
-  const lang::Definition& choose() const {
-    if (!options_.definition.empty()) return library_.get(options_.definition);
-    std::vector<const lang::Definition*> own;
-    std::vector<std::string> names;
-    for (const lang::Definition* definition : library_.definitions()) {
-      if (definition->source->file() != options_.file) continue;
-      own.push_back(definition);
-      names.push_back(definition->name);
-    }
-    if (own.size() == 1) return *own[0];
-    throw InputError(
-        finding(options_.file, "needs --def NAME", fmt::format("{} definitions", own.size()), quoted_list(names)));
-  }
-
   void add_operand(const lang::Interface::Operand& operand) {
     if (operand.is_const) return add_const(operand);
     if (operand.is_variadic) {
@@ -213,7 +199,7 @@ class SnippetLoader {
 
   const SubjectOptions& options_;
   Words& words_;
-  lang::Library library_;
+  NamedDefinition named_;
   Subject subject_;
   std::vector<lang::Operand> operands_;
   std::vector<std::string> names_, const_attributes_;
@@ -346,17 +332,48 @@ Array random_array(const std::string& name, const TensorType& type, uint64_t see
   return array;
 }
 
+const lang::Definition& choose(const lang::Library& library, const SubjectOptions& options) {
+  if (!options.definition.empty()) return library.get(options.definition);
+  const std::vector<const lang::Definition*> own = own_definitions(library, options.file);
+  if (own.size() == 1) return *own[0];
+  std::vector<std::string> names;
+  for (const lang::Definition* definition : own) names.push_back(definition->name);
+  throw InputError(
+      finding(options.file, "needs --def NAME", fmt::format("{} definitions", own.size()), quoted_list(names)));
+}
+
+bool is_snippet(const std::string& file) { return std::filesystem::path(file).extension() == ".frit"; }
+
 }  // namespace
+
+std::vector<const lang::Definition*> own_definitions(const lang::Library& library, const std::string& file) {
+  std::vector<const lang::Definition*> own;
+  for (const lang::Definition* definition : library.definitions())
+    if (definition->source->file() == file) own.push_back(definition);
+  return own;
+}
+
+std::unique_ptr<lang::Library> library_of(const SubjectOptions& options) {
+  auto library = std::make_unique<lang::Library>(&standard_library());
+  if (is_snippet(options.file)) library->add(read_file(options.file), options.file);
+  return library;
+}
+
+NamedDefinition named_definition(const SubjectOptions& options) {
+  NamedDefinition named{library_of(options), nullptr};
+  named.definition = is_snippet(options.file) ? &choose(*named.library, options) : &named.library->get(options.file);
+  return named;
+}
 
 Subject load_subject(const SubjectOptions& options) {
   Words words(options);
   const std::string extension = std::filesystem::path(options.file).extension().string();
-  if (extension == ".onnx" || extension == ".frit") {
+  if (extension == ".onnx" || is_snippet(options.file) || standard_library().find(options.file)) {
     Subject subject = extension == ".onnx" ? load_model(options, words) : SnippetLoader(options, words).run();
     return options.gradients.empty() ? subject : with_gradient(std::move(subject), options, words);
   }
   throw InputError(finding(options.file, "neither a model nor a snippet", extension.empty() ? "no ending" : extension,
-                           "a file that ends in .onnx or .frit"));
+                           "a file that ends in .onnx or .frit, or the name of a layer"));
 }
 
 std::string definitions_text(const SubjectOptions& options, const Subject& subject) {

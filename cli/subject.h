@@ -1,18 +1,20 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "ir/array.h"
 #include "ir/graph.h"
+#include "ir/lang/library.h"
 
 namespace frit::cli {
 
 /// What `run` and `show` are asked about, as the words of the command line.
 struct SubjectOptions {
-  std::string file;                     // MODEL.onnx or FILE.frit
+  std::string file;                     // MODEL.onnx, FILE.frit or the name of a layer
   std::string definition;               // --def
   std::vector<std::string> inputs;      // name=file.npy
   std::vector<std::string> shapes;      // name=1,3,64,64[:f16]
@@ -34,6 +36,19 @@ struct Subject {
   Graph graph;
   std::vector<Given> inputs;  // in the order of the graph's input nodes
 };
+
+/// The definition that the words name, `--def NAME` of FILE.frit or the name of a layer in place of a file, with the
+/// library that knows it.
+struct NamedDefinition {
+  std::unique_ptr<lang::Library> library;
+  const lang::Definition* definition = nullptr;
+};
+/// errors  InputError: no such file or definition; a file of several definitions without --def
+NamedDefinition named_definition(const SubjectOptions& options);
+/// The library of layers, with the definitions of FILE.frit above it where the words name one.
+std::unique_ptr<lang::Library> library_of(const SubjectOptions& options);
+/// The definitions of a file, in order of their names.
+std::vector<const lang::Definition*> own_definitions(const lang::Library& library, const std::string& file);
 
 /// errors  InputError: files, names, shapes, dtypes; all findings of one kind at once
 Subject load_subject(const SubjectOptions& options);

@@ -196,6 +196,37 @@ TEST_F(Cli, shows_every_stage) {
   }
 }
 
+TEST_F(Cli, shows_the_page_of_a_definition) {
+  write("page.frit",
+        "# Scales and shifts.\n#   y = x*a + b\ndef affine(x[.., n]: float, a[n], b[n] = 0; k, eps = 1e-5)\n"
+        "  y[.., n] = x[.., n]*a[n]*k + b[n]\n");
+  EXPECT_EQ(frit("show page.frit --stage doc --def affine").out,
+            "affine(x[.., n]: float, a[n], b[n] = 0; k, eps = 1e-5)\n\nScales and shifts.\n  y = x*a + b\n\n"
+            "operands\n  x  [.., n]  float\n  a  [n]      any dtype\n  b  [n]      any dtype, or 0\n\n"
+            "attributes\n  k    required\n  eps  = 1e-5\n\nresults\n  1\n\ngradient\n  derived\n\n"
+            "from page.frit:3:5\n");
+  EXPECT_EQ(frit("show page.frit --stage doc --shape x=2,3:f16 --shape a=3 --attr k=2").out,
+            "affine(x[.., n]: float, a[n], b[n] = 0; k, eps = 1e-5)\n\nScales and shifts.\n  y = x*a + b\n\n"
+            "operands\n  x  [.., n]  float            f16[2, 3]\n  a  [n]      any dtype        f32[3]\n"
+            "  b  [n]      any dtype, or 0  absent\n\nattributes\n  k    required\n  eps  = 1e-5\n\n"
+            "results\n  y  f32[2, 3]\n\ngradient\n  derived\n\nfrom page.frit:3:5\n");
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"softmax", "softmax(x[.., n @ axis]; axis = -1)"},
+      {"relu6", "by the clause grad(dy)"},
+      {"onnx.Softmax", "onnx.Softmax.1("},
+      {"onnx.Clip.11", "lo  []"},
+      {"ops.frit", "window(x[n]; k)"},
+      {"max_pool --shape x=1,1,4,4 --attr k=2", "y1  i64[1, 1, 2, 2]"}};
+  for (const auto& [subject, word] : rows) {
+    const Result result = frit("show --stage doc " + subject);
+    EXPECT_EQ(result.code, 0) << subject << result.err;
+    EXPECT_NE(result.out.find(word), std::string::npos) << subject << "\n" << result.out;
+  }
+  EXPECT_EQ(frit("show --stage graph softmax --shape x=2,3").code, 0);
+  EXPECT_NE(frit("show --stage doc sofmax").err.find("did you mean softmax"), std::string::npos);
+  EXPECT_EQ(frit("show --stage doc page.frit --shape x=2,3").code, 1);
+}
+
 TEST_F(Cli, the_cache_can_be_seen_and_cleared) {
   ASSERT_EQ(frit("run one.frit --shape x=3").code, 0);
   auto json = nlohmann::json::parse(frit("cache --json").out);
