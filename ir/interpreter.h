@@ -11,7 +11,7 @@ namespace frit {
 struct ReferenceTensor {
   DType dtype = DType::F32;
   std::vector<int64_t> shape;
-  std::vector<double> values;      // float dtypes: float64, rounded only by explicit casts to f16/bf16 and storage in them
+  std::vector<double> values;      // float dtypes: float64, rounded only before and after casts
   std::vector<int64_t> integers;   // integer and bool dtypes
   std::vector<double> magnitudes;  // floats: the sum of the absolute values of the terms that were added, for tolerances
   std::vector<int64_t> terms;      // number of terms of the longest sum behind the element (1 for elementwise)

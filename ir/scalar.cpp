@@ -67,6 +67,19 @@ int64_t shift_right(DType dtype, int64_t a, int64_t n) {
   return is_shift_inside(dtype, n) ? number(bits(a) >> n) : 0;
 }
 
+// The floor of the exact quotient: one that was rounded up to a whole number shows by the sign of the rest, of which
+// one rounding keeps the sign. From 2^53 on every quotient is whole.
+double float_floor_divide(double a, double b) {
+  const double q = std::floor(a / b);
+  const double rest = std::fma(-q, b, a);
+  return std::fabs(q) < 0x1p53 && (b < 0 ? rest > 0 : rest < 0) ? q - 1 : q;
+}
+
+double float_trunc_divide(double a, double b) {
+  const double q = float_floor_divide(std::fabs(a), std::fabs(b));
+  return std::signbit(a) == std::signbit(b) ? q : -q;
+}
+
 double float_modulo(double a, double b) {
   const double r = std::fmod(a, b);
   if (r == 0) return std::copysign(0.0, b);
@@ -127,15 +140,15 @@ int64_t saturate_to(DType dtype, double v) {
   return v <= -limit ? number(uint64_t{0} - (uint64_t{1} << width)) : static_cast<int64_t>(v);
 }
 
-double round_to_half(DType dtype, double v) {
+double round_to_float(DType dtype, double v) {
   if (dtype == DType::F16) return f16_to(f16_from(v));
   if (dtype == DType::BF16) return bf16_to(bf16_from(v));
-  return v;
+  return dtype == DType::F32 ? static_cast<float>(v) : v;
 }
 
 double int_to_float(DType from, DType to, int64_t v) {
-  const double nearest = from == DType::U64 ? static_cast<double>(bits(v)) : static_cast<double>(v);
-  if (to != DType::F16 && to != DType::BF16) return nearest;
+  if (to == DType::F32) return from == DType::U64 ? static_cast<float>(bits(v)) : static_cast<float>(v);
+  if (to == DType::F64) return from == DType::U64 ? static_cast<double>(bits(v)) : static_cast<double>(v);
   // Rounded to odd at 53 bits first, so that the second rounding sees on which side of a tie the integer lies.
   const bool negative = from != DType::U64 && v < 0;
   uint64_t magnitude = negative ? 0 - bits(v) : bits(v);
@@ -143,7 +156,7 @@ double int_to_float(DType from, DType to, int64_t v) {
   const uint64_t lost = magnitude & ((uint64_t{1} << excess) - 1);
   magnitude = (magnitude >> excess) | (lost != 0 ? 1 : 0);
   const double exact = std::ldexp(static_cast<double>(magnitude), excess);
-  return round_to_half(to, negative ? -exact : exact);
+  return round_to_float(to, negative ? -exact : exact);
 }
 
 int64_t eval_int_unary(Op op, DType dtype, int64_t a) {
@@ -323,15 +336,15 @@ double eval_float_binary(Op op, double a, double b) {
     case Op::Div:
       return a / b;
     case Op::FloorDiv:
-      return std::floor(a / b);
+      return float_floor_divide(a, b);
     case Op::Mod:
       return float_modulo(a, b);
     case Op::TruncDiv:
-      return std::trunc(a / b);
+      return float_trunc_divide(a, b);
     case Op::TruncMod:
       return std::fmod(a, b);
     case Op::CeilDiv:
-      return std::ceil(a / b);
+      return -float_floor_divide(-a, b);
     case Op::Min:
       return std::isnan(a) || std::isnan(b) ? a + b : b < a ? b : a;
     case Op::Max:

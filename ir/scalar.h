@@ -12,9 +12,9 @@ namespace frit {
 int64_t wrap_to(DType dtype, int64_t v);
 /// Float to integer: toward zero, saturating, NaN to 0; to bool v != 0.
 int64_t saturate_to(DType dtype, double v);
-/// Rounds to f16 or bf16 once; f32 and f64 are left alone.
-double round_to_half(DType dtype, double v);
-/// An integer of `from` as a float of `to`, in one rounding where `to` is f16 or bf16.
+/// The nearest float of `dtype`, in one rounding.
+double round_to_float(DType dtype, double v);
+/// An integer of `from` as a float of `to`, in one rounding.
 double int_to_float(DType from, DType to, int64_t v);
 
 int64_t eval_int_unary(Op op, DType dtype, int64_t a);

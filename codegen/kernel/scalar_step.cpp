@@ -46,10 +46,7 @@ uint64_t integer_step(Op op, DType dtype, std::span<const uint64_t> v, std::stri
 }
 
 uint64_t cast_step(DType from, DType to, uint64_t bits) {
-  if (is_float(from) && is_float(to)) {
-    const double value = real(from, bits);
-    return bits_of(to, to == DType::F16 || to == DType::BF16 ? round_to_half(to, value) : value);
-  }
+  if (is_float(from) && is_float(to)) return bits_of(to, round_to_float(to, real(from, bits)));
   if (is_float(from)) return mask_bits(to, static_cast<uint64_t>(saturate_to(to, real(from, bits))));
   const int64_t value = signed_value(from, bits);
   if (is_float(to)) return bits_of(to, int_to_float(from, to, value));

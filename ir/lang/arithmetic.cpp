@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "ir/lang/elaborate.h"
+#include "ir/scalar.h"
 
 namespace frit::lang {
 namespace {
@@ -84,13 +85,6 @@ bool fits(const Val& v, DType dtype) {
 
 bool is_zero(const Val& v) {
   return (v.is_int() && v.i == 0) || (v.kind == Val::Kind::Float && v.f == 0 && !std::signbit(v.f));
-}
-
-int64_t floor_div(int64_t a, int64_t b) {
-  if (b == 0) return 0;
-  if (b == -1) return static_cast<int64_t>(-static_cast<uint64_t>(a));
-  const int64_t q = a / b;
-  return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
 }
 
 }  // namespace
@@ -271,6 +265,12 @@ Val Elaborator::select_value(const Val& c, const Val& a, const Val& b, const Ex&
 
 // ---------------------------------------------------------------------------------------------------- operators
 
+void Elaborator::check_narrow(const Val& a, const Val& b, Span span) {
+  if (a.wide || b.wide)
+    fail(span, fmt::format("{} does not fit i64", to_string(a.wide ? a : b)), {}, {},
+         "a hex literal of 64 bits belongs beside a u64");
+}
+
 Val Elaborator::static_arithmetic(BinaryOp op, const Val& a, const Val& b, const Ex& e) {
   const Span span = e.op_span;
   if (a.kind == Val::Kind::Bool && b.kind == Val::Kind::Bool) {
@@ -281,28 +281,11 @@ Val Elaborator::static_arithmetic(BinaryOp op, const Val& a, const Val& b, const
   }
   if (a.kind == Val::Kind::Float || b.kind == Val::Kind::Float) {
     const double x = a.number(), y = b.number();
-    switch (op) {
-      case BinaryOp::Add:
-        return float_val(x + y);
-      case BinaryOp::Sub:
-        return float_val(x - y);
-      case BinaryOp::Mul:
-        return float_val(x * y);
-      case BinaryOp::Div:
-        return float_val(x / y);
-      case BinaryOp::FloorDiv:
-        return float_val(std::floor(x / y));
-      case BinaryOp::Mod: {
-        const double r = std::fmod(x, y);
-        return float_val(r != 0 && (r < 0) != (y < 0) ? r + y : r);
-      }
-      default:
-        fail(span, fmt::format("{} takes integers", spelling(op)), fmt::format("{}, {}", to_string(a), to_string(b)));
-    }
+    if (op < BinaryOp::Add)
+      fail(span, fmt::format("{} takes integers", spelling(op)), fmt::format("{}, {}", to_string(a), to_string(b)));
+    return float_val(eval_float_binary(op_of(op), x, y));
   }
-  if (a.wide || b.wide)
-    fail(span, fmt::format("{} does not fit i64", to_string(a.wide ? a : b)), {}, {},
-         "a hex literal of 64 bits belongs beside a u64");
+  check_narrow(a, b, span);
   int64_t r = 0;
   bool overflow = false;
   switch (op) {
@@ -324,29 +307,8 @@ Val Elaborator::static_arithmetic(BinaryOp op, const Val& a, const Val& b, const
              fmt::format("write {} // {} to round down, or {}.0 for a float", a.i, b.i, a.i));
       r = a.i / b.i;
       break;
-    case BinaryOp::FloorDiv:
-      r = floor_div(a.i, b.i);
-      break;
-    case BinaryOp::Mod:
-      r = b.i == 0 || b.i == -1 ? 0 : a.i - floor_div(a.i, b.i) * b.i;
-      break;
-    case BinaryOp::BitAnd:
-      r = a.i & b.i;
-      break;
-    case BinaryOp::BitOr:
-      r = a.i | b.i;
-      break;
-    case BinaryOp::BitXor:
-      r = a.i ^ b.i;
-      break;
-    case BinaryOp::Shl:
-      r = b.i < 0 || b.i > 63 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a.i) << b.i);
-      break;
-    case BinaryOp::Shr:
-      r = b.i < 0 || b.i > 63 ? (a.i < 0 ? -1 : 0) : a.i >> b.i;
-      break;
     default:
-      FRIT_UNREACHABLE();
+      r = eval_int_binary(op_of(op), DType::I64, a.i, b.i);
   }
   if (overflow) fail(span, "this does not fit i64", fmt::format("{} {} {}", a.i, spelling(op), b.i));
   return int_val(r);
@@ -372,16 +334,12 @@ Val Elaborator::arithmetic(BinaryOp op, const Val& a, const Val& b, const Ctx& c
   if (b.kind == Val::Kind::Choice && !a.is_scalar())
     return map_choice(b, [&](const Val& side) { return arithmetic(op, a, side, ctx, e); });
   const auto constant_i64 = [](const Val& v) {
-    return v.is_int() || (v.is_scalar() && v.dtype == DType::I64 && v.e.is_constant());
+    return (v.is_int() && !v.wide) || (v.is_scalar() && v.dtype == DType::I64 && v.e.is_constant());
   };
   if (constant_i64(a) && constant_i64(b) && op != BinaryOp::Div) {
     // Typed integers that are known wrap, as at run time.
-    const auto value = [](const Val& v) { return v.is_int() ? index_constant(v.i) : v.e; };
-    if (op == BinaryOp::Add || op == BinaryOp::Sub || op == BinaryOp::Mul)
-      return scalar_val(binary(op_of(op), value(a), value(b)), DType::I64);
-    return scalar_val(
-        index_constant(static_arithmetic(op, int_val(value(a).int_value()), int_val(value(b).int_value()), e).i),
-        DType::I64);
+    const auto value = [](const Val& v) { return v.is_int() ? v.i : v.e.int_value(); };
+    return scalar_val(index_constant(eval_int_binary(op_of(op), DType::I64, value(a), value(b))), DType::I64);
   }
   const DType dtype = common(a, b, e, span);
   const bool bits = op >= BinaryOp::BitAnd && op <= BinaryOp::BitXor;
@@ -438,24 +396,13 @@ Val Elaborator::compare(BinaryOp op, const Val& a, const Val& b, const Ex& e) {
     return bool_val(equal == (op == BinaryOp::Eq));
   }
   if (a.is_number() && b.is_number()) {
-    const bool floats = a.kind == Val::Kind::Float || b.kind == Val::Kind::Float;
-    const double x = a.number(), y = b.number();
-    switch (op) {
-      case BinaryOp::Eq:
-        return bool_val(floats ? x == y : a.i == b.i && a.wide == b.wide);
-      case BinaryOp::Ne:
-        return bool_val(floats ? x != y : a.i != b.i || a.wide != b.wide);
-      case BinaryOp::Lt:
-        return bool_val(floats ? x < y : a.i < b.i);
-      case BinaryOp::Le:
-        return bool_val(floats ? x <= y : a.i <= b.i);
-      case BinaryOp::Gt:
-        return bool_val(floats ? x > y : a.i > b.i);
-      case BinaryOp::Ge:
-        return bool_val(floats ? x >= y : a.i >= b.i);
-      default:
-        FRIT_UNREACHABLE();
-    }
+    const bool swapped = op == BinaryOp::Gt || op == BinaryOp::Ge;
+    const Val &x = swapped ? b : a, &y = swapped ? a : b;
+    if (a.kind == Val::Kind::Float || b.kind == Val::Kind::Float)
+      return bool_val(eval_float_compare(op_of(op), x.number(), y.number()));
+    // A literal above the largest i64 is above every other integer.
+    if (x.wide != y.wide) return bool_val(op == BinaryOp::Ne || (op != BinaryOp::Eq && y.wide));
+    return bool_val(eval_int_compare(op_of(op), x.wide ? DType::U64 : DType::I64, x.i, y.i));
   }
   if (a.kind == Val::Kind::Choice && !b.is_scalar())
     return map_choice(a, [&](const Val& side) { return compare(op, side, b, e); });
@@ -484,42 +431,13 @@ Val Elaborator::combine(Op op, const Val& a, const Val& b, const Ctx& ctx, const
     return map_choice(b, [&](const Val& side) { return combine(op, a, side, ctx, e); });
   const bool floats_only = op == Op::Atan2 || op == Op::LogAddExp;
   if (a.is_number() && b.is_number()) {
-    const double x = a.number(), y = b.number();
-    const bool floats = a.kind == Val::Kind::Float || b.kind == Val::Kind::Float || floats_only;
-    switch (op) {
-      case Op::Min:
-        if (!floats) return int_val(std::min(a.i, b.i));
-        return float_val(std::isnan(x) || std::isnan(y) ? std::nan("") : std::min(x, y));
-      case Op::Max:
-        if (!floats) return int_val(std::max(a.i, b.i));
-        return float_val(std::isnan(x) || std::isnan(y) ? std::nan("") : std::max(x, y));
-      case Op::TruncDiv:
-        return floats ? float_val(std::trunc(x / y))
-                      : int_val(b.i == 0    ? 0
-                                : b.i == -1 ? static_cast<int64_t>(-static_cast<uint64_t>(a.i))
-                                            : a.i / b.i);
-      case Op::TruncMod:
-        return floats ? float_val(std::fmod(x, y)) : int_val(b.i == 0 || b.i == -1 ? 0 : a.i % b.i);
-      case Op::CeilDiv:
-        if (floats) return float_val(std::ceil(x / y));
-        return int_val(b.i == 0 ? 0 : floor_div(a.i, b.i) + (a.i - floor_div(a.i, b.i) * b.i != 0 ? 1 : 0));
-      case Op::Pow: {
-        if (floats) return float_val(std::pow(x, y));
-        if (b.i < 0) return int_val(a.i == 1 ? 1 : a.i == -1 ? (b.i % 2 ? -1 : 1) : 0);
-        Val r = int_val(1);
-        if (a.i == 0 || a.i == 1 || a.i == -1) return int_val(b.i == 0 ? 1 : a.i == -1 && b.i % 2 == 0 ? 1 : a.i);
-        for (int64_t k = 0; k < b.i; ++k) r = static_arithmetic(BinaryOp::Mul, r, a, e);
-        return r;
-      }
-      case Op::Atan2:
-        return float_val(std::atan2(x, y));
-      case Op::LogAddExp: {
-        if (std::isinf(x) && x == y) return float_val(x);
-        return float_val(std::max(x, y) + std::log1p(std::exp(-std::fabs(x - y))));
-      }
-      default:
-        FRIT_UNREACHABLE();
-    }
+    if (a.kind == Val::Kind::Float || b.kind == Val::Kind::Float || floats_only)
+      return float_val(eval_float_binary(op, a.number(), b.number()));
+    check_narrow(a, b, e.span);
+    if (op != Op::Pow || b.i < 0 || (a.i >= -1 && a.i <= 1)) return int_val(eval_int_binary(op, DType::I64, a.i, b.i));
+    Val r = int_val(1);
+    for (int64_t k = 0; k < b.i; ++k) r = static_arithmetic(BinaryOp::Mul, r, a, e);  // refuses what does not fit
+    return r;
   }
   const DType dtype = common(a, b, e, e.span);
   if (dtype == DType::Bool) fail(e.span, fmt::format("{} of bools", e.text), {}, "numbers");
@@ -528,7 +446,7 @@ Val Elaborator::combine(Op op, const Val& a, const Val& b, const Ctx& ctx, const
   const Expr x = convert(a, dtype, e.span), y = convert(b, dtype, e.span);
   std::vector<int64_t> shape = broadcast(a.shape, b.shape, e.span);
   if (x.is_constant() && y.is_constant() && dtype == DType::I64)
-    return scalar_val(index_constant(combine(op, int_val(x.int_value()), int_val(y.int_value()), ctx, e).i), dtype,
+    return scalar_val(index_constant(eval_int_binary(op, dtype, x.int_value(), y.int_value())), dtype,
                       std::move(shape));
   return scalar_val(binary(op, x, y), dtype, std::move(shape));
 }
@@ -554,9 +472,8 @@ Val Elaborator::cast_value(const Val& v, DType dtype, Span span) {
   const DType computed = compute_dtype(dtype);
   if (v.is_number()) {
     if (v.kind == Val::Kind::Float || is_float(dtype)) {
-      double value = v.kind == Val::Kind::Int && v.wide ? static_cast<double>(static_cast<uint64_t>(v.i)) : v.number();
-      if (dtype == DType::F16) value = f16_to(f16_from(value));
-      if (dtype == DType::BF16) value = bf16_to(bf16_from(value));
+      const double value = v.kind == Val::Kind::Float ? round_to_float(dtype, v.f)
+                                                      : int_to_float(v.wide ? DType::U64 : DType::I64, dtype, v.i);
       return scalar_val(constant(computed, value), dtype);
     }
     return scalar_val(constant_int(computed, dtype == DType::Bool ? v.i != 0 : v.i), dtype);

@@ -294,6 +294,7 @@ class Elaborator {
   Val compare(BinaryOp op, const Val& a, const Val& b, const Ex& e);
   Val logical(BinaryOp op, const Val& a, const Val& b, const Ex& e);
   bool is_sum(const Val& v, DType dtype) const;
+  void check_narrow(const Val& a, const Val& b, Span span);
   Val static_arithmetic(BinaryOp op, const Val& a, const Val& b, const Ex& e);
   Val combine(Op op, const Val& a, const Val& b, const Ctx& ctx, const Ex& e);  // min, max, pow, tdiv ..
   Val select_value(const Val& c, const Val& a, const Val& b, const Ex& e);

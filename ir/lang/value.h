@@ -34,7 +34,9 @@ struct Val {
   bool is_list() const { return kind == Kind::List; }
   bool is_scalar() const { return kind == Kind::Scalar; }
   bool is_tensor() const { return kind == Kind::Tensor; }
-  double number() const { return kind == Kind::Float ? f : static_cast<double>(i); }
+  double number() const {
+    return kind == Kind::Float ? f : wide ? static_cast<double>(static_cast<uint64_t>(i)) : static_cast<double>(i);
+  }
   bool list_is_static() const;
 };
 

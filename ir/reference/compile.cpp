@@ -121,6 +121,8 @@ int Compiler::emit(const Expr& e) {
   in.op = e.op();
   in.dtype = e.dtype();
   in.from = e.arg(0).dtype();
+  in.exact_operand = e.arg(0).op() == Op::Read && !e.arg(0).is_guarded() &&
+                     sources_[static_cast<size_t>(e.arg(0).slot())].magnitudes == nullptr;
   bool varying = false, inner = false;
   for (size_t k = 0; k < e.args().size(); ++k) {
     in.args[k] = done_.at(e.args()[k].id());

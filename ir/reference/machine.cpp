@@ -245,20 +245,24 @@ void Machine::run_integer(const Instruction& in) {
   for (int l = 0; l < n; ++l) out[l] = eval_int_binary(in.op, in.from, a[l * sa], b[l * sb]);
 }
 
+// A cast takes the value that its operand's dtype holds.
 void Machine::run_cast(const Instruction& in) {
   const int n = lanes_of(in.dst);
   const int r = in.args[0];
   const int s = stride(r);
   const bool bits = in.op == Op::BitCast;
   if (is_float(in.from) && is_float(in.dtype)) {
+    // What was computed in f32 has the errors of f32 as an f64 too, 2^29 of its units.
+    const bool widens = in.dtype == DType::F64 && in.from == DType::F32;
+    const double scale = widens && !in.exact_operand ? 0x1p29 : 1;
     for (int l = 0; l < n; ++l) {
-      const double v = values(r)[l * s];
-      values(in.dst)[l] = bits ? float_from_bits(in.dtype, float_bits(in.from, v)) : round_to_half(in.dtype, v);
-      magnitudes(in.dst)[l] = bits ? std::fabs(values(in.dst)[l]) : magnitudes(r)[l * s];
+      const double v = round_to_float(in.from, values(r)[l * s]);
+      values(in.dst)[l] = bits ? float_from_bits(in.dtype, float_bits(in.from, v)) : round_to_float(in.dtype, v);
+      magnitudes(in.dst)[l] = bits ? std::fabs(values(in.dst)[l]) : scale * magnitudes(r)[l * s];
     }
   } else if (is_float(in.from)) {
     for (int l = 0; l < n; ++l) {
-      const double v = values(r)[l * s];
+      const double v = round_to_float(in.from, values(r)[l * s]);
       integers(in.dst)[l] = bits ? wrap_to(in.dtype, float_bits(in.from, v)) : saturate_to(in.dtype, v);
     }
   } else if (is_float(in.dtype)) {

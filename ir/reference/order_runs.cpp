@@ -100,8 +100,8 @@ class ScatterRun {
   void finish() {
     const int64_t most = writes_.empty() ? 0 : *std::max_element(writes_.begin(), writes_.end());
     if (scatter_.op == ScatterOp::Add || scatter_.op == ScatterOp::Mul) out_.terms = std::max(out_.terms, most + 1);
-    if (is_float(out_.dtype))
-      for (double& v : out_.values) v = round_to_half(out_.dtype, v);
+    if (compute_dtype(out_.dtype) != out_.dtype)
+      for (double& v : out_.values) v = round_to_float(out_.dtype, v);
   }
 
   const Scatter& scatter_;

@@ -61,7 +61,8 @@ struct Instruction {
   DType dtype = DType::F32, from = DType::F32;  // of the result, of the first operand
   int dst = -1;
   int args[3] = {-1, -1, -1};
-  int plan = -1;  // index of the read or linear form
+  int plan = -1;               // index of the read or linear form
+  bool exact_operand = false;  // of a cast: an element that no computation made
 };
 
 struct Register {
