@@ -38,8 +38,7 @@ class Printer {
     leaves();
     region(k_.body());
     text += out_ + "}\n";
-    FRIT_CHECK(text.size() <= kernel::kMaxTextBytes,
-               fmt::format("kernel {}: {} bytes of text, at most {}", k_.name, text.size(), kernel::kMaxTextBytes));
+    kernel::check_text_size(k_, text.size());
     return text;
   }
 

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 
+#include "support/error.h"
+
 namespace frit::kernel {
 namespace {
 
@@ -164,5 +166,16 @@ std::string comment_text(const std::string& name) {
 }
 
 std::string print_instruction(const Kernel& kernel, const Instruction& i) { return Printer(kernel, false).line(i); }
+
+void check_text_size(const Kernel& kernel, size_t bytes) {
+  if (bytes <= kMaxTextBytes) return;
+  throw UnsupportedError(Finding{.where = "kernel " + kernel.name,
+                                 .what = "a formula is too long for one kernel",
+                                 .excerpt = {},
+                                 .got = fmt::format("{} bytes of text", bytes),
+                                 .expected = fmt::format("at most {}", kMaxTextBytes),
+                                 .fix = "give a part of it a name of its own",
+                                 .from = {}});
+}
 
 }  // namespace frit::kernel

@@ -12,4 +12,7 @@ std::string print_instruction(const Kernel& kernel, const Instruction& instructi
 /// LLVM IR or in any dialect of C (no control characters, backslashes, question marks of trigraphs). At most 200 bytes.
 std::string comment_text(const std::string& name);
 
+/// Refuses a text that is longer than kMaxTextBytes: UnsupportedError with the kernel's name.
+void check_text_size(const Kernel& kernel, size_t bytes);
+
 }  // namespace frit::kernel

@@ -103,8 +103,7 @@ class Printer {
     text += out_ + "  ret void\n}\n";
     for (const std::string& declaration : declarations_) text += declaration + "\n";
     text += "!0 = !{}\n";
-    FRIT_CHECK(text.size() <= kernel::kMaxTextBytes,
-               fmt::format("kernel {}: {} bytes of text, at most {}", k_.name, text.size(), kernel::kMaxTextBytes));
+    kernel::check_text_size(k_, text.size());
     return text;
   }
 

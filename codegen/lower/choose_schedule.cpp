@@ -140,6 +140,7 @@ class Chooser {
       if (nest_.is_scan() && needed >= 4 * kScanVectors && step_size() < 12) schedule_.vectors = kScanVectors;
       if (schedule_.vectors == 3) schedule_.vectors = 2;
     }
+    if (formula_size(nest_) > kLongFormula) schedule_.vectors = schedule_.rows = 1;
     if (const int64_t block = block_of_vector_axis()) {
       schedule_.vectors = static_cast<int>(block / schedule_.lanes);
       FRIT_CHECK(schedule_.vectors >= 1 && block % schedule_.lanes == 0, "blocks are whole vectors");

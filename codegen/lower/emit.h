@@ -144,6 +144,7 @@ class NestEmitter {
   Dependences dependences_;
   std::vector<Value> index_;  // of each axis; the start of the tile on the row and vector axes
   std::vector<int> depth_;    // loop depth that defines the index of each reduced axis
+  bool is_long_ = false;      // the text holds one copy of the formulas
   Part part_;
   int part_depth_ = 0;
   int positive_axis_ = -1;      // its index is not 0 here

@@ -22,7 +22,8 @@ NestEmitter::NestEmitter(Target target, const Nest& nest, const Schedule& schedu
       schedule_(schedule),
       dependences_(nest),
       index_(nest.axes.size()),
-      depth_(nest.axes.size(), 0) {}
+      depth_(nest.axes.size(), 0),
+      is_long_(formula_size(nest) > kLongFormula) {}
 
 int64_t NestEmitter::tile_size(int a) const {
   if (a == schedule_.vector_axis) return int64_t{schedule_.lanes} * schedule_.vectors;
@@ -122,14 +123,14 @@ void NestEmitter::split_rows() {
 }
 
 // Full vectors, else single vectors under a mask. Where every access of the loops is padded to whole tiles only the
-// epilogue needs the masks.
+// epilogue needs the masks. Full tiles of a long formula share the text of the masked ones.
 void NestEmitter::split_vectors(int rows) {
   if (!vector_is_free()) return emit_part({rows, 1, false, schedule_.vector_axis < 0});
   const size_t a = static_cast<size_t>(schedule_.vector_axis);
   const Value base = index_[a];
   const Value extent = extent_of(schedule_.vector_axis);
   const Value left = b_.sub(extent, base);
-  if (axis(schedule_.vector_axis).padded > 0 || loops_need_no_mask()) {
+  if (axis(schedule_.vector_axis).padded > 0 || loops_need_no_mask() || is_long_) {
     remaining_ = left;
     return emit_part({rows, schedule_.vectors, true, false});
   }
@@ -415,8 +416,8 @@ void NestEmitter::vector_reduction(size_t level) {
       for (Value& value : state) value = final[next++];
     for (const size_t s : moving) streams_[s].pointer = final[next++];
   };
-  run(b_.i64(0), whole, tile, false);
-  run(whole, extent, schedule_.lanes, true);
+  if (!is_long_) run(b_.i64(0), whole, tile, false);
+  run(is_long_ ? b_.i64(0) : whole, extent, schedule_.lanes, true);
   streams_ = start;
   part_.masked = false;
   part_.vectors = schedule_.vectors;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "codegen/lower/choose_schedule.h"
 #include "support/error.h"
@@ -239,6 +240,18 @@ uint64_t Dependences::of_access(const Access& access) {
   for (size_t a = 0; a < access.coefficients.size(); ++a)
     if (access.coefficients[a] != 0 || access.blocked_axis == static_cast<int>(a)) bits |= uint64_t{1} << a;
   return bits;
+}
+
+int formula_size(const Nest& nest) {
+  std::set<const void*> nodes;
+  const auto count = [&](const Expr& root) {
+    for_each_node(root, [&](const Expr& e) {
+      if (!e.args().empty()) nodes.insert(e.id());
+    });
+  };
+  for (const Expr& e : nest.reduction.step) count(e);
+  for (const Expr& e : nest.values) count(e);
+  return static_cast<int>(nodes.size());
 }
 
 }  // namespace frit

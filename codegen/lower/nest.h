@@ -71,6 +71,10 @@ struct NestOperands {
   std::vector<Entry> inputs, results;
 };
 
+/// Operations of the formulas of a nest, each counted once.
+int formula_size(const Nest& nest);
+constexpr int kLongFormula = 500;  // operations above which a text has room for one copy of a formula
+
 /// Builds the nest. The first `outer` free axes of the compute stay as they are (rows of a group).
 Nest make_nest(const Flat& flat, const NestOperands& operands, int outer);
 
