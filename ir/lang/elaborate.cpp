@@ -161,6 +161,21 @@ bool Elaborator::is_inlineable(const Definition& def) {
   return inlineable_[&def] = plain;
 }
 
+// Callers see the axes of a result where they sit; the order in which the definition wrote them is its own.
+static Val in_real_order(Val v) {
+  if (v.is_list() && !v.list_is_static()) {
+    std::vector<Val> items;
+    for (const Val& item : *v.list) items.push_back(in_real_order(item));
+    return list_val(std::move(items));
+  }
+  if (!v.is_tensor() || v.tensor->absent) return v;
+  const auto before = [](const Tensor::Axis& a, const Tensor::Axis& b) { return a.real < b.real; };
+  if (std::is_sorted(v.tensor->axes.begin(), v.tensor->axes.end(), before)) return v;
+  auto tensor = std::make_shared<Tensor>(*v.tensor);
+  std::sort(tensor->axes.begin(), tensor->axes.end(), before);
+  return tensor_val(std::move(tensor));
+}
+
 std::vector<Val> Elaborator::run(const Call& given) {
   Call call = given;
   for (const Instance* in = self_; in; in = in->caller)
@@ -203,6 +218,8 @@ std::vector<Val> Elaborator::run(const Call& given) {
     fail(call.def->name_span, fmt::format("{} gives no result", call.def->name), {}, "a let or a return at its end");
   if (!call.adjoints.empty()) return run_clause(call);
   if (has_clause) attach_clause(call, *results);
+  if (caller)
+    for (Val& v : *results) v = in_real_order(std::move(v));
   return std::move(*results);
 }
 

@@ -279,6 +279,7 @@ std::vector<GradientRow> training_rows() {
   return {
       {"cross_entropy", {x({3, 4}), ints({3}, 0, 4), positive({4})}},
       {"cross_entropy", {x({5, 3}), ints({5}, 0, 3), none()}, {{"ignore", 1}}},
+      {"cross_entropy", {x({2, 3, 2}), ints({2, 2}, 0, 3), positive({3})}},
       {"sgd", {x({4}), x({4}), x({4}), x({})}, {{"nesterov", true}, {"wd", 0.1}}},
       {"adamw", {x({4}), x({4}), x({4}), positive({4}), x({}, 2, 3), x({})}},
   };
