@@ -4,6 +4,7 @@
 #include "compiler/passes/phases.h"
 #include "compiler/passes/simplify.h"
 #include "compiler/passes/split_reductions.h"
+#include "compiler/passes/split_scans.h"
 #include "compiler/passes/widen_scatters.h"
 
 namespace frit {
@@ -12,6 +13,7 @@ std::span<const Pass> graph_passes() {
   static const Pass passes[] = {{"simplify", simplify},
                                 {"phases", split_phases},
                                 {"pad_reads", pad_reads},
+                                {"split_scans", split_scans},
                                 {"split_reductions", split_reductions},
                                 {"widen_scatters", widen_scatters}};
   return passes;

@@ -6,6 +6,7 @@
 #include "ir/analysis.h"
 #include "ir/lang/elaborate.h"
 #include "ir/lang/scan.h"
+#include "ir/reduction.h"
 
 namespace frit::lang {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-// Prefix and suffix reductions (LANGUAGE.md sections 6 and 8): which they are, and the combiner of one pass.
+// Prefix and suffix reductions (LANGUAGE.md sections 6 and 8): which they are, and what each step of their one pass is.
 #include <optional>
 #include <vector>
 
@@ -34,18 +34,5 @@ struct Scan {
 /// by one outer index, which no other bound mentions.
 std::optional<Scan> find_scan(const std::vector<int>& outer, const std::vector<int>& inner,
                               const std::vector<IndexVar>& vars, Ranges& ranges);
-
-/// Whether the elements may come in any order: a commutative reducer, or a fold whose steps are all `s op e` with op
-/// one of + * min max and or & | ^ and e free of accumulators.
-bool is_free_of_order(const Reduction& reduction);
-
-/// The same reduction for elements that come from the last to the first. Needs a merge, or is_free_of_order.
-Reduction reversed(const Reduction& reduction);
-
-/// A reduction whose elements are states: accumulator k of each is `states[k]`.
-Reduction over_states(const Reduction& reduction, const std::vector<Expr>& states);
-
-/// The same reduction, where steps without `valid` keep the state.
-Reduction masked(Reduction reduction, const Expr& valid);
 
 }  // namespace frit::lang

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "compiler/differential.h"
+#include "compiler/passes/split_scans.h"
 
 namespace frit::testing {
 namespace {
@@ -263,6 +264,33 @@ TEST(Scans, EverySpellingIsCompiled) {
                  "f",
                  {of(row.is_integer ? DType::I32 : DType::F32, {5, n})},
                  {}});
+}
+
+// Few long scans are cut in chunks, with a rest or without; values are as of one pass.
+TEST(Scans, LongOnesAreCut) {
+  const int64_t n = 32768, odd = 40961;
+  const char* merged =
+      "def f(x[m, n]) y[m, i < n] = fold[j <= i](a = 1.0, b = 0.0 : a * 0.5, b * 0.5 + x[m, j] : a * a', b * a' + b')";
+  for (const DifferentialRow& row : std::vector<DifferentialRow>{
+           {"whole chunks", "", "cumsum", {f32({n})}, {}},
+           {"a rest", "", "cumsum", {f32({odd})}, {}},
+           {"several, a rest", "", "cumsum", {f32({3, odd})}, {}},
+           {"first axis", "", "cumsum", {f32({odd, 3})}, {{"axis", int64_t{0}}}},
+           {"backwards", "", "cumsum_reverse_exclusive", {f32({2, odd})}, {}},
+           {"integers", "", "cumsum", {of(DType::I32, {odd})}, {}},
+           {"f16", "def f(x[m, n]) y[m, i < n] = max[j <= i](x[m, j])", "f", {of(DType::F16, {2, odd})}, {}},
+           {"where", "def f(x[m, n]) y[m, i < n] = argmax[j <= i](x[m, j])", "f", {of(DType::I32, {1, odd})}, {}},
+           {"a merge", merged, "f", {f32({2, odd})}, {}},
+           {"mean", "def f(x[n]) y[i < n] = mean[j < i + 1](x[j])", "f", {f32({odd})}, {}},
+       }) {
+    SCOPED_TRACE(row.id);
+    const Graph graph = graph_of(row), cut = split_scans(graph);
+    EXPECT_EQ(verify(cut), std::vector<std::string>{});
+    EXPECT_GT(cut.nodes().size(), graph.nodes().size());
+    check_row(row);
+  }
+  const Graph recurrence = graph_of(DifferentialRow{"", "", "linear_recurrence", {f32({odd}), f32({odd})}, {}});
+  EXPECT_EQ(split_scans(recurrence).nodes().size(), recurrence.nodes().size());
 }
 
 // What mentions the outer index otherwise stays as it is written.
