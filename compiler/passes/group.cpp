@@ -413,6 +413,7 @@ class RowGrouper {
         const int rows = axes >= 0 ? axes : rows_of(node, last);
         if (rows < 0 || !shares_rows(node, rows, inside, last)) continue;
         if (axes < 0 && flats_.at(node).compute.reduced() == 0) continue;  // a reduction starts a chain
+        if (axes < 0 && is_long_row(last, rows)) continue;
         axes = rows;
         inside.insert(node);
         stages.push_back(node);
@@ -421,6 +422,14 @@ class RowGrouper {
     }
     if (stages.empty()) return {{}, 0};
     return {stages, axes};
+  }
+
+  // Rows are what workers share. A long stage with a single one keeps tiles of its own.
+  bool is_long_row(int last, int rows) const {
+    const Compute& c = flats_.at(last).compute;
+    double count = 1;
+    for (int a = 0; a < std::min(rows, c.free); ++a) count *= static_cast<double>(extent(c, a));
+    return count == 1 && iterations(c) > 2 * kMaxRowElements;
   }
 
   bool all_inside(int node, const std::set<int>& inside) const {
