@@ -78,13 +78,22 @@ class StepLowering {
       }
     }
     if (!has_work) return launch;
+    storages.in_place = is_in_place(group.root());
     launch.lowered = lower(build_.graph, group, storages, machine_);
     for (const Operand& operand : launch.lowered.operands) {
       const Place& place = operand.packing >= 0 ? build_.places.packed[static_cast<size_t>(operand.packing)].place
                                                 : place_of(operand.value);
       launch.buffers.push_back(buffer_at(place, operand.written));
+      launch.buffers.back().is_changed = storages.in_place && operand.written;
     }
     return launch;
+  }
+
+  // Whether the node is a scatter into the place where its base is.
+  bool is_in_place(int node) const {
+    if (!std::holds_alternative<Scatter>(build_.graph.node(node).payload)) return false;
+    const auto base = build_.places.of.find(build_.graph.node(node).inputs[0]);
+    return base != build_.places.of.end() && base->second == place_of({node, 0});
   }
 
   void add_read(StorageLookup& storages, int node, int slot) const {

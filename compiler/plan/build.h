@@ -16,6 +16,7 @@ struct BuiltLaunch {
     int block = -1;
     int64_t offset = 0;  // bytes
     bool is_written = false;
+    bool is_changed = false;  // written, and read before
   };
   std::string name;
   int source = -1;  // index into Build::sources

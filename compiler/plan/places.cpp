@@ -82,7 +82,9 @@ class Placer {
 
   // Values that somebody reads from memory, and everything they are made of.
   void find_needed() {
-    for (const Graph::Output& output : graph_.outputs()) needed_.insert(output.value);
+    for (const Graph::Output& output : graph_.outputs()) needed_.insert(output.value), ++uses_[output.value];
+    for (const Node& node : graph_.nodes())
+      for (const Value& v : node.inputs) ++uses_[v];
     for (const Group& group : grouping_.groups) {
       std::set<int> inside;
       for (const Stage& stage : group.stages) inside.insert(stage.node);
@@ -160,6 +162,7 @@ class Placer {
     const Node& n = graph_.node(node);
     if (group_of_[at(node)] >= 0) {
       for (size_t r = 0; r < n.results.size(); ++r) give_block({node, static_cast<int>(r)});
+      if (may_write_base(node)) out_.of[n.inputs[0]] = out_.of.at({node, 0});
       return;
     }
     if (payload<Input>(graph_, node)) return give_given(node, StorageKind::Input);  // callers bind them all
@@ -174,6 +177,21 @@ class Placer {
     } else {
       FRIT_CHECK(false, fmt::format("node {} \"{}\" is read, but no group computes it", node, n.label));
     }
+  }
+
+  // A scatter changes its base where it is if nobody else reads it, nor the scatter itself at other positions.
+  bool may_write_base(int node) const {
+    const Scatter* scatter = payload<Scatter>(graph_, node);
+    if (!scatter) return false;
+    const Value base = graph_.node(node).inputs[0];
+    if (group_of_[at(base.node)] < 0 || uses_.at(base) != 1 || !may_be_placed(base, static_[at(node)])) return false;
+    bool reads_base = false;
+    const auto look = [&](const Expr& root) {
+      for_each_node(root, [&](const Expr& e) { reads_base = reads_base || (e.op() == Op::Read && e.slot() == 0); });
+    };
+    look(scatter->value);
+    for (const Expr& p : scatter->positions) look(p);
+    return !reads_base;
   }
 
   void give_given(int node, StorageKind kind) {
@@ -337,6 +355,7 @@ class Placer {
   std::vector<int> group_of_, padding_;
   std::vector<bool> in_kernel_, static_, group_static_;
   std::set<Value> needed_;
+  std::map<Value, int> uses_;  // as operands and outputs
   std::map<Value, int> margins_of_, ready_;
   std::vector<Pending> pending_;
   std::vector<std::vector<Step>> by_time_;

@@ -69,6 +69,7 @@ struct Places {
 ///   outputs    dense row-major, in a block of their own; a value given out twice, an input or a constant is copied
 ///   assembles  parts are produced in their box of the whole where their producer may be placed there (one owner, no
 ///              margins, no input, constant or output), else copied into it
+///   scatters   in place of their base where nobody else reads it and it is computed
 ///   views      the same bytes with other strides where the storage can say so, else a copy
 ///   static     what depends on constants alone is made once, by the init plan
 Places place(const Graph& graph, const Grouping& grouping);

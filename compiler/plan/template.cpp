@@ -66,7 +66,9 @@ class PlanMaker {
     launch.kernel = kernel->second;
     for (const BuiltLaunch::Buffer& buffer : built.buffers) {
       launch.arguments.push_back({storage_of_[static_cast<size_t>(buffer.block)], buffer.offset,
-                                  buffer.is_written ? Access::Write : Access::Read});
+                                  buffer.is_changed   ? Access::ReadWrite
+                                  : buffer.is_written ? Access::Write
+                                                      : Access::Read});
     }
     launch.dims = built.lowered.dims;
     launch.tiles = built.lowered.tiles;

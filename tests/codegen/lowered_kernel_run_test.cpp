@@ -109,10 +109,26 @@ const std::vector<Case>& cases() {
   return list;
 }
 
+// Writes and sorts: by slabs, by ranges, in place; keys of 32 and 64 bits.
+const std::vector<Case>& order_cases() {
+  static const std::vector<Case> list = {
+      {"", "scatter_add", {f32({5, 40}), of(DType::I64, {9, 40}), f32({9, 40})}},
+      {"", "scatter_add", {f32({40}), of(DType::I32, {70}), f32({70})}},
+      {"def f(x[n], t[m]: int) { y[n] = x[n]  for[m] y[t[m]] = 1  for[m] y[t[m] + 1] *= 2 }",
+       "f",
+       {f32({40}), of(DType::I64, {70})}},
+      {"", "topk", {f32({3, 50})}, {{"k", int64_t{7}}}},
+      {"def f(x) { v, i = sort(x, axis = 0)  return v, i }", "f", {of(DType::I64, {37, 2})}},
+  };
+  return list;
+}
+
 TEST(LoweredKernelRun, KeepsEveryPromise) {
   CheckedRunner runner;
-  for (const char* machine : {"sse2", "avx2", "avx512"})
+  for (const char* machine : {"sse2", "avx2", "avx512"}) {
     for (const Case& c : cases()) check(c, machine, runner);
+    for (const Case& c : order_cases()) check(c, machine, runner);
+  }
 }
 
 TEST(LoweredKernelRun, KeepsEveryPromiseOnTheRowsOfKnownFaults) {
@@ -132,6 +148,7 @@ TEST(LoweredKernelRun, OpenClAgrees) {
   const auto runner = make_opencl_runner();
   if (!runner) GTEST_SKIP() << "this machine has no opencl";
   for (size_t n = 0; n < cases().size(); n += 5) check(cases()[n], "avx2", *runner);
+  for (const Case& c : order_cases()) check(c, "avx2", *runner);
 }
 
 }  // namespace

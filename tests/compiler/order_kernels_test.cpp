@@ -177,6 +177,65 @@ output "y" = %3)",
                                                    n)});
 }
 
+// The second of two writes changes the result of the first where it is: one block, and nothing is copied twice.
+TEST(OrderKernels, InPlace) {
+  const GraphRow row{"in place", R"(%0 = input f32[300] "x"
+%1 = input i64[40] "t"
+%2 = scatter f32[300] reads %0, %1 (i < 40) [x1[i]] set 1.0
+%3 = scatter f32[300] reads %2, %1 (i < 40) [x1[i] + 1] add 2.0
+output "y" = %3)",
+                     Fill::Index};
+  check_graph(row);
+  const Build built = build(parse_graph(row.graph), machine_named("avx2"), BuildStage::Places);
+  EXPECT_EQ(built.places.of.at({2, 0}), built.places.of.at({3, 0}));
+  EXPECT_EQ(built.places.blocks.size(), 3u) << to_string(built.places, built.graph);
+  // Not where the version before is still wanted.
+  for (const char* wanted :
+       {"output \"z\" = %2", "%4 = view f32[300] reads %2 (i < 300) [299 - i]\noutput \"z\" = %4"}) {
+    const GraphRow both{"both versions", row.graph + "\n" + wanted, Fill::Index};
+    check_graph(both);
+    const Build kept = build(parse_graph(both.graph), machine_named("avx2"), BuildStage::Places);
+    EXPECT_NE(kept.places.of.at({2, 0}).block, kept.places.of.at({3, 0}).block);
+  }
+}
+
+// Every bit is the same for any number of threads.
+TEST(OrderKernels, AnyNumberOfThreads) {
+  const GraphRow rows[] = {{"slabs", R"(%0 = input f32[50, 300] "y"
+%1 = input i64[700] "t"
+%2 = input f32[700, 300] "u"
+%3 = scatter f32[50, 300] reads %0, %1, %2 (i < 700, d < 300) [x1[i] * 4, d] add x2[i, d]
+output "y" = %3)",
+                            Fill::Index},
+                           {"ranges", R"(%0 = input f32[9000] "y"
+%1 = input i64[70000] "t"
+%2 = input f32[70000] "u"
+%3 = scatter f32[9000] reads %0, %1, %2 (i < 70000) [(x1[i] + i * 12) % 9000] add x2[i]
+output "y" = %3)",
+                            Fill::Index},
+                           {"sort", R"(%0 = input f32[9, 5000] "x"
+%1 = sort f32[9, 5000], i64[9, 5000] reads %0 axis 1 descending
+output "v" = %1
+output "i" = %1.1)",
+                            Fill::Special}};
+  for (const GraphRow& row : rows) {
+    const Graph graph = parse_graph(row.graph);
+    const std::vector<Array> inputs = make_inputs(graph, row.fill);
+    for (const auto& [isa, cache] : caches()) {
+      std::vector<std::string> first;
+      for (const int threads : {1, 2, 7}) {
+        runtime::Workers workers(threads);
+        const std::vector<Array> got = Program::compile(graph, {cache.get(), &workers, false})->run(inputs);
+        std::vector<std::string> bytes;
+        for (const Array& array : got)
+          bytes.emplace_back(reinterpret_cast<const char*>(array.data()), array.size_bytes());
+        if (first.empty()) first = bytes;
+        EXPECT_TRUE(bytes == first) << row.name << ", " << isa << ", " << threads << " threads";
+      }
+    }
+  }
+}
+
 TEST(OrderKernels, Sorts) {
   for (const char* dtype : {"f32", "f64", "f16", "bf16", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "bool"})
     for (const char* order : {"ascending", "descending"})
