@@ -74,7 +74,7 @@ std::vector<GradientRow> elementwise_rows() {
       {"onnx.Reciprocal.6", {positive({5})}},
       {"onnx.ThresholdedRelu.10", {x({9}, -3, 3)}},
       {"onnx.Shrink.9", {x({9}, -2, 2)}, {{"bias", 0.25}}},
-      {"onnx_cast", {x({4})}, {{"to", DType::F32}}},
+      {"onnx_cast", {x({4})}, {{"to", DType::F64}}},
   };
   for (const char* name :
        {"Neg.6",       "Abs.6",       "Sign.9",      "Floor.6",     "Ceil.6",     "Round.11",  "Exp.6",   "Erf.9",
