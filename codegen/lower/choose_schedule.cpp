@@ -186,14 +186,15 @@ class Chooser {
     Tile best;
     best.cycles = 1e300;
     const int64_t needed = (columns + lanes - 1) / lanes;
-    // Two vectors, or one where there are no more columns; flat products have wider tiles where the registers allow it.
+    // Two vectors as a rule; one where that leaves fewer rows over, four for flat products where the registers allow it.
     // The usual tile comes first: another must be clearly better, or each extent has a text of its own.
     const int usual = row_counts(2, machine).front();
     for (const int vectors : {2, 1, 4}) {
-      if (vectors > needed || (vectors == 1 && needed > 1)) continue;
+      if (vectors > needed) continue;
       if (vectors == 4 && (rows > usual / 2 || machine.vector_registers < 32)) continue;
       for (const int count : row_counts(vectors, machine)) {
-        if (count > rows) continue;
+        const bool low = vectors == 1 && needed > 1 && count < row_counts(1, machine).front();
+        if (count > rows || low) continue;
         const double panels = std::ceil(static_cast<double>(needed) / vectors);
         const double cycles = panels * row_cycles(rows, count, vectors) * static_cast<double>(depth);
         if (cycles < best.cycles * kClearlyBetter) best = {count, vectors, cycles};
