@@ -49,6 +49,15 @@ inline RowTensor counted(std::vector<int64_t> shape, double first = 0, DType dty
   return {dtype, std::move(shape), std::move(values), 0};
 }
 
+/// `low` up to `first` elements, `high` from there.
+inline RowTensor steps(std::vector<int64_t> shape, int64_t first, double low, double high) {
+  int64_t n = 1;
+  for (const int64_t e : shape) n *= e;
+  std::vector<double> values(static_cast<size_t>(n), low);
+  for (int64_t i = first; i < n; ++i) values[static_cast<size_t>(i)] = high;
+  return {DType::F32, std::move(shape), std::move(values), 0};
+}
+
 inline const std::vector<SnippetRow>& fault_rows() {
   using enum DType;
   using L = std::vector<int64_t>;
@@ -91,7 +100,21 @@ inline const std::vector<SnippetRow>& fault_rows() {
        {},
        {filled({4}, 10)}},
 
+      {"B007",
+       "def f(x[n]) { z[n] = x[n]  y[(n, r < 2)] = 2*i32(z[n] >> 32*index(r))  for[n] z[n] = 7  return y, z }",
+       "f",
+       {vec({0, 1, 2}, I64)},
+       {},
+       {vec({0, 0, 2, 0, 4, 0}, I32), filled({3}, 7, I64)}},
+
       // RED
+      {"B012",
+       "def f(x[n]) y[] = sum[n](x[n])",
+       "f",
+       {steps({400000}, 200000, 1, 0.1)},
+       {},
+       {number(220000.000298)},
+       1e-6},
       {"B013", "def f(x[n]) y[] = mean[n](x[n])", "f", {filled({641}, 1)}, {}, {number(1)}},
       {"B013 41", "def f(x[n]) y[] = mean[n](x[n])", "f", {filled({41}, 1)}, {}, {number(1)}},
       {"B016",
@@ -220,6 +243,13 @@ inline const std::vector<SnippetRow>& fault_rows() {
        {},
        {filled({192}, 0.25)},
        1e-6},
+      {"B041",
+       "def f(x[n], g[n]) { y, m, i = layer_norm(x, g)  return y }",
+       "f",
+       {steps({8192}, 8191, 512, 511), filled({8192}, 1)},
+       {},
+       {steps({8192}, 8191, 0.0106226, -87.0099424)},
+       1e-3},
       {"B042",
        "",
        "batch_norm_train",

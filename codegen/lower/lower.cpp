@@ -211,6 +211,14 @@ class GroupLowering {
   }
 
   void emit(Lowered& lowered) {
+    if (operands_.list.size() > kernel::kMaxBuffers)
+      throw UnsupportedError(Finding{.where = group_.name,
+                                     .what = "a formula reads too many tensors for one kernel",
+                                     .excerpt = {},
+                                     .got = fmt::format("{} tensors", operands_.list.size()),
+                                     .expected = fmt::format("at most {}", kernel::kMaxBuffers),
+                                     .fix = "give a part of it a name of its own",
+                                     .from = {}});
     kernel::Builder b(group_.name);  // no origin: it would be part of the text, and equal layers share theirs
     b.set_hoist_integers(true);
     operands_.add_buffers(b);

@@ -3,6 +3,7 @@
 #include "compiler/passes/pad_reads.h"
 #include "compiler/passes/phases.h"
 #include "compiler/passes/simplify.h"
+#include "compiler/passes/split_formulas.h"
 #include "compiler/passes/split_reductions.h"
 #include "compiler/passes/split_scans.h"
 #include "compiler/passes/widen_scatters.h"
@@ -15,7 +16,8 @@ std::span<const Pass> graph_passes() {
                                 {"pad_reads", pad_reads},
                                 {"split_scans", split_scans},
                                 {"split_reductions", split_reductions},
-                                {"widen_scatters", widen_scatters}};
+                                {"widen_scatters", widen_scatters},
+                                {"split_formulas", split_formulas}};
   return passes;
 }
 

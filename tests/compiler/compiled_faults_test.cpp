@@ -1,7 +1,16 @@
 // The known faults of this kind of software, by ID: compiled, on every instruction set.
+#include <fmt/format.h>
+#include <frit/frit.h>
+
+#include <cmath>
+#include <fstream>
+#include <set>
+
 #include "compiler/differential.h"
 #include "fault_rows.h"
 #include "lang/snippet_run.h"
+#include "runtime/runtime_fixture.h"
+#include "runtime/workers.h"
 
 namespace frit::testing {
 namespace {
@@ -126,6 +135,88 @@ TEST(CompiledFaults, B133ManyOperands) {
       const auto results = Program::compile(graph, {cache.get(), nullptr, false})->run(inputs);
       EXPECT_EQ(results[0].float_at(0), static_cast<double>(n) * (n - 1) / 2) << isa;
     }
+  }
+}
+
+// One formula over many operands: more than a kernel takes.
+TEST(CompiledFaults, B134B159ManyOperandsOfOneFormula) {
+  Library library(&layers());
+  library.add("def f(*xs) = sum(xs)", "row.frit");
+  for (const size_t n : {600U, 1500U}) {
+    std::vector<Array> inputs(n, Array(DType::F32, {3}));
+    for (Array& input : inputs)
+      for (int64_t i = 0; i < 3; ++i) input.set_float(i, static_cast<double>(i + 1));
+    const Graph graph = build(library, "f", std::vector<OperandSpec>(n, f32({3}))).graph;
+    for (const auto& [isa, cache] : caches()) {
+      const auto results = Program::compile(graph, {cache.get(), nullptr, false})->run(inputs);
+      for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(results[0].float_at(i), static_cast<double>(n) * (i + 1)) << isa;
+    }
+  }
+}
+
+// A reduction is not cut: it is refused by name, before anything is compiled.
+TEST(CompiledFaults, B134ManyOperandsOfOneReduction) {
+  Library library(&layers());
+  std::string operands, terms;
+  for (int i = 0; i < 70; ++i) {
+    operands += fmt::format("{}x{}[n]", i ? ", " : "", i);
+    terms += fmt::format("{}x{}[n]", i ? " * " : "", i);
+  }
+  library.add(fmt::format("def f({}) y[] = sum[n]({})", operands, terms), "row.frit");
+  const Graph graph = build(library, "f", std::vector<OperandSpec>(70, f32({3}))).graph;
+  EXPECT_THROW(frit::build(graph, machine_named("sse2")), UnsupportedError);
+}
+
+// Sums of floats past 2^24 terms.
+TEST(CompiledFaults, B010LongSums) {
+  Library library(&layers());
+  library.add("def f(x[n]) y[] = sum[n](x[n])  def g(x[n, c]) y[c] = mean[n](x[n, c])", "row.frit");
+  const auto ones = [](std::vector<int64_t> shape) {
+    Array a(DType::F32, std::move(shape));
+    std::fill_n(a.as_mutable<float>(), a.size(), 1.0F);
+    return a;
+  };
+  const std::vector<Array> row{ones({18'000'000})}, columns{ones({19'000'000, 2})};
+  const Graph sum = build(library, "f", {f32({18'000'000})}).graph, mean = build(library, "g", {f32({19'000'000, 2})}).graph;
+  for (const auto& [isa, cache] : caches()) {
+    EXPECT_EQ(Program::compile(sum, {cache.get(), nullptr, false})->run(row)[0].float_at(0), 18'000'000) << isa;
+    const Array means = Program::compile(mean, {cache.get(), nullptr, false})->run(columns)[0];
+    EXPECT_EQ(means.float_at(0), 1) << isa;
+    EXPECT_EQ(means.float_at(1), 1) << isa;
+  }
+}
+
+// The order of a sum follows from its shape, never from time or threads.
+TEST(CompiledFaults, B015SumsAreTheSameInEveryRun) {
+  constexpr int64_t kCount = 99'999;
+  Library library(&layers());
+  library.add("def f(x[n]) y[] = sum[n](x[n])", "row.frit");
+  std::vector<Array> inputs{Array(DType::F32, {kCount})};
+  for (int64_t i = 0; i < kCount; ++i) {
+    const double v = static_cast<double>(i) * 0.6180339887;
+    inputs[0].set_float(i, v - std::floor(v));
+  }
+  const Graph graph = build(library, "f", {f32({kCount})}).graph;
+  for (const auto& [isa, cache] : caches()) {
+    std::set<float> sums;
+    for (const int threads : {1, 2, 7}) {
+      runtime::Workers workers(threads);
+      const auto program = Program::compile(graph, {cache.get(), &workers, false});
+      for (int run = 0; run < 20; ++run) sums.insert(program->run(inputs)[0].as<float>()[0]);
+    }
+    EXPECT_EQ(sums.size(), 1U) << isa;
+  }
+}
+
+// What an import says is part of what is remembered.
+TEST(CompiledFaults, B118ImportsAreReadAgain) {
+  const runtime::TemporaryFolder folder;
+  const auto write = [&](const char* file, const std::string& text) { std::ofstream(folder / file) << text; };
+  write("op.frit", "import \"helper.frit\"  def f(x) = helper(x)");
+  const Tensor x(std::vector<float>{1, 2}, {2});
+  for (const int added : {1, 2}) {
+    write("helper.frit", fmt::format("def helper(x) = x + {}", added));
+    EXPECT_EQ(op_file(folder / "op.frit")(x).to_vector<float>(), (std::vector<float>{static_cast<float>(1 + added), static_cast<float>(2 + added)}));
   }
 }
 

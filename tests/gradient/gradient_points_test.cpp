@@ -35,8 +35,42 @@ RowTensor spike(std::vector<int64_t> shape, double first, double rest) {
   return tensor(std::move(shape), std::move(values));
 }
 
+// (index along `axis` + 1) * `unit`.
+RowTensor blocks(std::vector<int64_t> shape, size_t axis, double unit) {
+  int64_t inner = 1;
+  for (size_t d = axis + 1; d < shape.size(); ++d) inner *= shape[d];
+  std::vector<double> values;
+  for (int64_t i = 0; i < element_count(shape); ++i)
+    values.push_back(static_cast<double>(i / inner % shape[axis] + 1) * unit);
+  return tensor(std::move(shape), std::move(values));
+}
+
 const std::vector<PointRow>& rows() {
   static const std::vector<PointRow> all = {
+      // EMPTY and CONV, the gradient halves
+      {"B070",
+       "def f(x[a, b, c]) y[a] = mean[b, c](x[a, b, c])",
+       "f",
+       {counted({3, 2, 5})},
+       {blocks({3, 2, 5}, 0, 0.1)},
+       1e-6,
+       {},
+       {vec({1, 2, 3})}},
+      {"B070 outer axes",
+       "def f(x[a, b, c]) y[b] = mean[a, c](x[a, b, c])",
+       "f",
+       {counted({3, 2, 5})},
+       {blocks({3, 2, 5}, 1, 1.0 / 15)},
+       1e-6,
+       {},
+       {vec({1, 2})}},
+      {"B085",
+       "",
+       "conv",
+       {counted({1, 1, 5}, 1), tensor({1, 1, 2}, {10, 20})},
+       {tensor({1, 1, 5}, {10, 20, 10, 20, 0}), tensor({1, 1, 2}, {4, 6})},
+       0,
+       {{"s", 2}}},
       // GRAD
       {"B095 pool",
        "",
