@@ -5,6 +5,9 @@
 #include <set>
 #include <unordered_map>
 
+#include "codegen/lower/flatten.h"
+#include "compiler/passes/rewrite_nodes.h"
+
 namespace frit {
 namespace {
 
@@ -80,16 +83,8 @@ class Cutter {
 
   // The compute over those inputs alone that it reads.
   Value add(Compute compute) {
-    std::vector<int> number(inputs_.size(), -1);
-    std::vector<Value> used;
-    const auto renumber = [&](const Expr& e) -> Expr {
-      if (e.op() != Op::Read) return {};
-      int& slot = number[static_cast<size_t>(e.slot())];
-      if (slot < 0) slot = static_cast<int>(used.size()), used.push_back(inputs_[static_cast<size_t>(e.slot())]);
-      if (!e.is_guarded()) return read(e.dtype(), slot, e.positions());
-      return guarded_read(e.dtype(), slot, e.positions(), e.guard_condition(), e.fill());
-    };
-    for (Compute::Result& r : compute.results) r.value = rewrite(r.value, renumber);
+    std::vector<Value> used = inputs_;
+    drop_unused_inputs(compute, used);
     return out_.add_compute(std::move(compute), std::move(used), node_.label);
   }
 
@@ -104,23 +99,15 @@ class Cutter {
 }  // namespace
 
 Graph split_formulas(const Graph& graph) {
-  Graph out;
-  std::vector<std::vector<Value>> moved(graph.nodes().size());
-  const auto at = [&](const Value& v) { return moved[static_cast<size_t>(v.node)][static_cast<size_t>(v.result)]; };
-  for (size_t n = 0; n < graph.nodes().size(); ++n) {
-    const Node& node = graph.nodes()[n];
-    Node copy = node;
-    for (Value& v : copy.inputs) v = at(v);
+  const NodeRule cut = [](Graph& out, const Node& node,
+                          const std::vector<Value>& inputs) -> std::optional<std::vector<Value>> {
     const auto* compute = std::get_if<Compute>(&node.payload);
     const bool many = compute && compute->reduced() == 0 && compute->reduction.op == ReduceOp::None &&
-                      node.inputs.size() > 2 * kMostReads;
-    const Value first = many ? Cutter(out, node, *compute, copy.inputs).run() : out.add(std::move(copy));
-    for (size_t r = 0; r < node.results.size(); ++r) moved[n].push_back({first.node, static_cast<int>(r)});
-  }
-  std::vector<Graph::Output> outputs;
-  for (const Graph::Output& o : graph.outputs()) outputs.push_back({o.name, at(o.value)});
-  out.set_outputs(std::move(outputs));
-  return out;
+                      inputs.size() > 2 * kMostReads;
+    if (!many) return std::nullopt;
+    return results_of(out, Cutter(out, node, *compute, inputs).run());
+  };
+  return rewrite_nodes(graph, cut);
 }
 
 }  // namespace frit

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/passes/rewrite_nodes.h"
 #include "codegen/lower/flatten.h"
 
 namespace frit {
@@ -114,10 +115,7 @@ class Cut {
         return e.op() == Op::AccRight ? right[e.bits()] : Expr();
       });
     drop_unused_inputs(c, inputs);
-    const Value first = out_.add_compute(std::move(c), std::move(inputs), node_.label);
-    std::vector<Value> values;
-    for (size_t r = 0; r < compute_.results.size(); ++r) values.push_back({first.node, static_cast<int>(r)});
-    return values;
+    return results_of(out_, out_.add_compute(std::move(c), std::move(inputs), node_.label));
   }
 
   Graph& out_;
@@ -130,29 +128,15 @@ class Cut {
 
 // Cuts every reduction once, along one axis.
 Graph cut_once(const Graph& graph) {
-  Graph out;
-  std::vector<std::vector<Value>> moved(graph.nodes().size());
-  const auto at = [&](const Value& v) { return moved[static_cast<size_t>(v.node)][static_cast<size_t>(v.result)]; };
-  for (size_t n = 0; n < graph.nodes().size(); ++n) {
-    const Node& node = graph.nodes()[n];
-    std::vector<Value> inputs;
-    for (const Value& v : node.inputs) inputs.push_back(at(v));
-    if (const auto* compute = std::get_if<Compute>(&node.payload)) {
-      Cut cut(out, node, *compute, inputs);
-      if (cut.plan()) {
-        moved[n] = cut.build();
-        continue;
-      }
-    }
-    Node copy = node;
-    copy.inputs = std::move(inputs);
-    const Value first = out.add(std::move(copy));
-    for (size_t r = 0; r < node.results.size(); ++r) moved[n].push_back({first.node, static_cast<int>(r)});
-  }
-  std::vector<Graph::Output> outputs;
-  for (const Graph::Output& o : graph.outputs()) outputs.push_back({o.name, at(o.value)});
-  out.set_outputs(std::move(outputs));
-  return out;
+  const NodeRule cut = [](Graph& out, const Node& node,
+                          const std::vector<Value>& inputs) -> std::optional<std::vector<Value>> {
+    const auto* compute = std::get_if<Compute>(&node.payload);
+    if (!compute) return std::nullopt;
+    Cut reduction(out, node, *compute, inputs);
+    if (!reduction.plan()) return std::nullopt;
+    return reduction.build();
+  };
+  return rewrite_nodes(graph, cut);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/passes/rewrite_nodes.h"
 #include "codegen/lower/flatten.h"
 #include "ir/reduction.h"
 
@@ -156,11 +157,7 @@ class Cut {
   }
 
   std::vector<Value> added(Compute c, std::vector<Value> inputs, const char* suffix) {
-    const auto results = static_cast<int>(c.results.size());
-    const Value first = out_.add_compute(std::move(c), std::move(inputs), node_.label + suffix);
-    std::vector<Value> values;
-    for (int r = 0; r < results; ++r) values.push_back({first.node, r});
-    return values;
+    return results_of(out_, out_.add_compute(std::move(c), std::move(inputs), node_.label + suffix));
   }
 
   Graph& out_;
@@ -175,32 +172,18 @@ class Cut {
 }  // namespace
 
 Graph split_scans(const Graph& graph) {
-  Graph out;
   bool has_cut = false;
-  std::vector<std::vector<Value>> moved(graph.nodes().size());
-  const auto at = [&](const Value& v) { return moved[static_cast<size_t>(v.node)][static_cast<size_t>(v.result)]; };
-  for (size_t n = 0; n < graph.nodes().size(); ++n) {
-    const Node& node = graph.nodes()[n];
-    std::vector<Value> inputs;
-    for (const Value& v : node.inputs) inputs.push_back(at(v));
-    if (const auto* compute = std::get_if<Compute>(&node.payload)) {
-      Cut cut(out, node, *compute, inputs);
-      if (cut.plan()) {
-        moved[n] = cut.build();
-        has_cut = true;
-        continue;
-      }
-    }
-    Node copy = node;
-    copy.inputs = std::move(inputs);
-    const Value first = out.add(std::move(copy));
-    for (size_t r = 0; r < node.results.size(); ++r) moved[n].push_back({first.node, static_cast<int>(r)});
-  }
-  if (!has_cut) return graph;
-  std::vector<Graph::Output> outputs;
-  for (const Graph::Output& o : graph.outputs()) outputs.push_back({o.name, at(o.value)});
-  out.set_outputs(std::move(outputs));
-  return out;
+  const NodeRule cut = [&](Graph& out, const Node& node,
+                           const std::vector<Value>& inputs) -> std::optional<std::vector<Value>> {
+    const auto* compute = std::get_if<Compute>(&node.payload);
+    if (!compute) return std::nullopt;
+    Cut scan(out, node, *compute, inputs);
+    if (!scan.plan()) return std::nullopt;
+    has_cut = true;
+    return scan.build();
+  };
+  Graph out = rewrite_nodes(graph, cut);
+  return has_cut ? out : graph;
 }
 
 }  // namespace frit

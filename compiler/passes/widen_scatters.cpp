@@ -1,5 +1,7 @@
 #include "compiler/passes/widen_scatters.h"
 
+#include "compiler/passes/rewrite_nodes.h"
+
 namespace frit {
 namespace {
 
@@ -30,26 +32,17 @@ bool is_narrow_sum(const Graph& graph, const Node& node) {
 }  // namespace
 
 Graph widen_scatters(const Graph& graph) {
-  Graph out;
-  std::vector<std::vector<Value>> moved(graph.nodes().size());
-  const auto at = [&](const Value& v) { return moved[static_cast<size_t>(v.node)][static_cast<size_t>(v.result)]; };
-  for (size_t n = 0; n < graph.nodes().size(); ++n) {
-    const Node& node = graph.nodes()[n];
-    Node copy = node;
-    for (Value& v : copy.inputs) v = at(v);
-    if (is_narrow_sum(graph, node)) {
-      const DType dtype = node.results[0].dtype;
-      copy.inputs[0] = stored_as(out, copy.inputs[0], compute_dtype(dtype), node.label);
-      moved[n] = {stored_as(out, out.add(std::move(copy)), dtype, node.label)};
-      continue;
-    }
-    const Value first = out.add(std::move(copy));
-    for (size_t r = 0; r < node.results.size(); ++r) moved[n].push_back({first.node, static_cast<int>(r)});
-  }
-  std::vector<Graph::Output> outputs;
-  for (const Graph::Output& o : graph.outputs()) outputs.push_back({o.name, at(o.value)});
-  out.set_outputs(std::move(outputs));
-  return out;
+  const NodeRule widen = [&](Graph& out, const Node& node,
+                             const std::vector<Value>& inputs) -> std::optional<std::vector<Value>> {
+    if (!is_narrow_sum(graph, node)) return std::nullopt;
+    const DType dtype = node.results[0].dtype;
+    Node wide = node;
+    wide.inputs = inputs;
+    wide.inputs[0] = stored_as(out, inputs[0], compute_dtype(dtype), node.label);
+    const Value sum = out.add(std::move(wide));
+    return std::vector<Value>{stored_as(out, sum, dtype, node.label)};
+  };
+  return rewrite_nodes(graph, widen);
 }
 
 }  // namespace frit
